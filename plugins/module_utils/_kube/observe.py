@@ -1,0 +1,112 @@
+# Copyright (c) 2026, The cozystack.worker_image contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Waiting without polling: several kinds are listed once and then watched, and every change asks "are we there?"."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .client import Client
+from .errors import KubeError
+from .resources import Resource
+
+Objects = dict[tuple[str, str], dict[str, Any]]  # (namespace, name) -> object
+# A watch that gives no sign for this long is opened anew: load balancers drop idle streams silently.
+_WATCH_SECONDS = 240.0
+_AGAIN_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Target:
+    """What to observe: one kind, one namespace or all."""
+
+    resource: Resource
+    namespace: str | None = None
+    selector: str | None = None
+
+
+def _key(obj: Mapping[str, Any]) -> tuple[str, str]:
+    metadata = obj.get("metadata") or {}
+    return str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
+
+
+class _Feed(threading.Thread):
+    """Lists and watches one target for ever, putting changes on a queue, until told to stop."""
+
+    def __init__(self, client: Client, target: Target, changes: queue.SimpleQueue[Any], stop: threading.Event) -> None:
+        super().__init__(daemon=True)
+        self.client, self.target, self.changes, self.halt = client, target, changes, stop
+
+    def run(self) -> None:
+        target = self.target
+        while not self.halt.is_set():
+            try:
+                answer = self.client.list(target.resource, target.namespace, target.selector)
+                fresh = {_key(item): item for item in answer["items"]}
+                self.changes.put((target, "LIST", fresh))
+                version = str((answer.get("metadata") or {}).get("resourceVersion") or "0")
+                for event, obj in self.client.watch(
+                    target.resource, target.namespace, version, _WATCH_SECONDS, target.selector
+                ):
+                    if self.halt.is_set():
+                        return
+                    if event != "BOOKMARK":
+                        self.changes.put((target, event, obj))
+            except KubeError as error:
+                self.changes.put((target, "ERROR", error))
+                self.halt.wait(_AGAIN_SECONDS)
+
+
+def observe(
+    client: Client,
+    targets: Sequence[Target],
+    judge: Callable[[Mapping[Target, Objects]], bool],
+    seconds: float,
+    clock: Callable[[], float] = time.monotonic,
+) -> bool:
+    """True when ``judge`` says so, False when the time is over. It is asked once all targets are listed, and after
+    every change; what it raises ends the wait. Rights are not waited for: a 401, 403 or 404 of a target is raised."""
+    changes: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    stop = threading.Event()
+    state: dict[Target, Objects] = {}
+    deadline = clock() + seconds
+    for target in targets:
+        _Feed(client, target, changes, stop).start()
+    try:
+        while True:
+            left = deadline - clock()
+            if left <= 0:
+                return False
+            try:
+                target, event, payload = changes.get(timeout=left)
+            except queue.Empty:
+                return False
+            while True:
+                _take(state, target, event, payload)
+                try:
+                    target, event, payload = changes.get_nowait()
+                except queue.Empty:
+                    break
+            if len(state) == len(targets) and judge(state):
+                return True
+    finally:
+        stop.set()
+
+
+def _take(state: dict[Target, Objects], target: Target, event: str, payload: Any) -> None:
+    if event == "ERROR":
+        if payload.status in (401, 403, 404):
+            raise payload
+    elif event == "LIST":
+        state[target] = payload
+    elif event == "DELETED":
+        state[target].pop(_key(payload), None)
+    else:
+        state[target][_key(payload)] = payload

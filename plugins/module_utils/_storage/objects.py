@@ -1,0 +1,215 @@
+# Copyright (c) 2026, The cozystack.worker_image contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""StorageClass, DataVolume and claim as frozen values, read tolerantly from the API's JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .reading import dig, items, mapping, number, text, texts
+
+GOLDEN_ANNOTATION = "kubernetes-worker-image.cozystack.io/golden"
+POOL_ANNOTATION = "kubernetes-worker-image.cozystack.io/pool"
+IMMEDIATE_BIND_ANNOTATION = "cdi.kubevirt.io/storage.bind.immediate.requested"
+
+VIRT_DEFAULT = "storageclass.kubevirt.io/is-default-virt-class"
+GA_DEFAULT = "storageclass.kubernetes.io/is-default-class"
+BETA_DEFAULT = "storageclass.beta.kubernetes.io/is-default-class"
+
+
+@dataclass(frozen=True)
+class Meta:
+    """The parts of ``metadata`` we use; ``created`` is the API's RFC 3339 text, which orders as text."""
+
+    name: str
+    namespace: str = ""
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    created: str = ""
+    deleted: str = ""
+    uid: str = ""
+    resource_version: str = ""
+
+    @classmethod
+    def from_api(cls, obj: Mapping[str, Any]) -> Meta:
+        return cls(
+            name=text(obj, "metadata", "name"),
+            namespace=text(obj, "metadata", "namespace"),
+            annotations=texts(obj, "metadata", "annotations"),
+            labels=texts(obj, "metadata", "labels"),
+            created=text(obj, "metadata", "creationTimestamp"),
+            deleted=text(obj, "metadata", "deletionTimestamp"),
+            uid=text(obj, "metadata", "uid"),
+            resource_version=text(obj, "metadata", "resourceVersion"),
+        )
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One status condition; ``status`` is "True", "False", "Unknown" or blank."""
+
+    type: str
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    changed: str = ""
+
+
+def conditions_of(obj: Mapping[str, Any]) -> tuple[Condition, ...]:
+    """``status.conditions`` of any object."""
+    return tuple(
+        Condition(
+            text(item, "type"),
+            text(item, "status"),
+            text(item, "reason"),
+            text(item, "message"),
+            text(item, "lastTransitionTime"),
+        )
+        for item in items(obj, "status", "conditions")
+    )
+
+
+def condition(conditions: tuple[Condition, ...], wanted: str) -> Condition | None:
+    """The first condition of that type."""
+    return next((item for item in conditions if item.type == wanted), None)
+
+
+def size_text(value: Any) -> str | int | None:
+    """A storage request as it was written; absent, blank and foreign types read as None."""
+    return value if isinstance(value, (str, int)) and not isinstance(value, bool) and value != "" else None
+
+
+@dataclass(frozen=True)
+class StorageClass:
+    """``storage.k8s.io/v1`` StorageClass. ``expandable`` and ``binding_mode`` are None and blank when not stated."""
+
+    meta: Meta
+    provisioner: str = ""
+    binding_mode: str = ""
+    expandable: bool | None = None
+
+    @property
+    def name(self) -> str:
+        return self.meta.name
+
+    @classmethod
+    def from_api(cls, obj: Mapping[str, Any]) -> StorageClass:
+        expandable = dig(obj, "allowVolumeExpansion")
+        return cls(
+            meta=Meta.from_api(obj),
+            provisioner=text(obj, "provisioner"),
+            binding_mode=text(obj, "volumeBindingMode"),
+            expandable=expandable if isinstance(expandable, bool) else None,
+        )
+
+
+@dataclass(frozen=True)
+class DataVolume:
+    """``cdi.kubevirt.io/v1beta1`` DataVolume. ``storage_request`` keeps the spelling of the spec."""
+
+    meta: Meta
+    storage_class: str = ""
+    storage_request: str | int | None = None
+    http_url: str = ""
+    source_claim: tuple[str, str] | None = None
+    source_kinds: tuple[str, ...] = ()
+    phase: str = ""
+    progress: str = ""
+    restarts: int = 0
+    claim_name: str = ""
+    conditions: tuple[Condition, ...] = ()
+    spec: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.meta.name
+
+    @property
+    def namespace(self) -> str:
+        return self.meta.namespace
+
+    @property
+    def golden(self) -> str:
+        """The golden this disk was cloned from, by annotation; blank when it says nothing."""
+        return self.meta.annotations.get(GOLDEN_ANNOTATION, "")
+
+    @property
+    def pool(self) -> str:
+        """The pool this disk belongs to (``<clusterName>-<pool>``), by annotation; names are never parsed."""
+        return self.meta.annotations.get(POOL_ANNOTATION, "")
+
+    @classmethod
+    def from_api(cls, obj: Mapping[str, Any]) -> DataVolume:
+        source = text(obj, "spec", "source", "pvc", "namespace"), text(obj, "spec", "source", "pvc", "name")
+        return cls(
+            meta=Meta.from_api(obj),
+            storage_class=text(obj, "spec", "storage", "storageClassName"),
+            storage_request=size_text(dig(obj, "spec", "storage", "resources", "requests", "storage")),
+            http_url=text(obj, "spec", "source", "http", "url"),
+            source_claim=source if source[1] else None,
+            source_kinds=tuple(sorted(mapping(obj, "spec", "source"))),
+            phase=text(obj, "status", "phase"),
+            progress=text(obj, "status", "progress"),
+            restarts=number(obj, "status", "restartCount"),
+            claim_name=text(obj, "status", "claimName"),
+            conditions=conditions_of(obj),
+            spec=mapping(obj, "spec"),
+        )
+
+
+@dataclass(frozen=True)
+class Claim:
+    """PersistentVolumeClaim. ``capacity`` is what the volume really has, which a driver may have rounded up."""
+
+    meta: Meta
+    storage_class: str = ""
+    storage_request: str | int | None = None
+    capacity: str | int | None = None
+    volume_mode: str = ""
+    phase: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.meta.name
+
+    @property
+    def namespace(self) -> str:
+        return self.meta.namespace
+
+    @classmethod
+    def from_api(cls, obj: Mapping[str, Any]) -> Claim:
+        return cls(
+            meta=Meta.from_api(obj),
+            storage_class=text(obj, "spec", "storageClassName"),
+            storage_request=size_text(dig(obj, "spec", "resources", "requests", "storage")),
+            capacity=size_text(dig(obj, "status", "capacity", "storage")),
+            volume_mode=text(obj, "spec", "volumeMode"),
+            phase=text(obj, "status", "phase"),
+        )
+
+
+@dataclass(frozen=True)
+class StorageProfile:
+    """CDI's StorageProfile of a class: what a claim of that class gets and how it is cloned."""
+
+    meta: Meta
+    clone_strategy: str = ""
+    volume_modes: tuple[str, ...] = ()
+    has_access_modes: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.meta.name
+
+    @classmethod
+    def from_api(cls, obj: Mapping[str, Any]) -> StorageProfile:
+        sets = tuple(items(obj, "status", "claimPropertySets"))
+        return cls(
+            meta=Meta.from_api(obj),
+            clone_strategy=text(obj, "status", "cloneStrategy"),
+            volume_modes=tuple(text(entry, "volumeMode") for entry in sets),
+            has_access_modes=any(dig(entry, "accessModes") for entry in sets),
+        )

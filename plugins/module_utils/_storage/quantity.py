@@ -1,0 +1,73 @@
+# Copyright (c) 2026, The cozystack.worker_image contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Kubernetes quantities as exact fractions.
+
+The platform's own helper parses with float64 and reads what it cannot parse as 0, which waves a size guard through; here such
+text is an error (platform rule 6). On every valid quantity both agree.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from fractions import Fraction
+
+# Signed decimal number, then a binary suffix, a decimal suffix or an exponent: never two of them. [0-9], not \d: the latter
+# takes digits of other scripts, which Kubernetes refuses.
+_QUANTITY = re.compile(
+    r"(?P<sign>[+-]?)(?P<number>[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:(?P<binary>[KMGTPE]i)|(?P<decimal>[numkMGTPE])|[eE](?P<exponent>[+-]?[0-9]+))?"
+)
+_BINARY = {suffix: 1024**power for power, suffix in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"), start=1)}
+_DECIMAL = {
+    "n": Fraction(1, 10**9),
+    "u": Fraction(1, 10**6),
+    "m": Fraction(1, 10**3),
+    "k": Fraction(10**3),
+    "M": Fraction(10**6),
+    "G": Fraction(10**9),
+    "T": Fraction(10**12),
+    "P": Fraction(10**15),
+    "E": Fraction(10**18),
+}
+# Kubernetes reads the exponent as a 32-bit number and caps what it makes of it; a bound here keeps "1e999999999" from eating memory.
+_LARGEST_EXPONENT = 1000
+
+
+class InvalidQuantity(ValueError):
+    """Text that Kubernetes does not take as a quantity; ``value`` is what was given."""
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+        super().__init__(f"{value!r} is not a Kubernetes quantity (examples: 20Gi, 512Mi, 1.5T, 21474836480)")
+
+
+def parse_quantity(value: str | int) -> Fraction:
+    """The exact value of a quantity. Raises InvalidQuantity for what Kubernetes refuses, truth values included."""
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        raise InvalidQuantity(value)
+    if isinstance(value, int):
+        return Fraction(value)
+    match = _QUANTITY.fullmatch(value)
+    if match is None:
+        raise InvalidQuantity(value)
+    exponent = int(match["exponent"] or 0)
+    if abs(exponent) > _LARGEST_EXPONENT:
+        raise InvalidQuantity(value)
+    number = match["number"]
+    result = Fraction("0" + number if number.startswith(".") else number.removesuffix("."))
+    result *= _BINARY.get(match["binary"], 1) * _DECIMAL.get(match["decimal"], Fraction(1)) * Fraction(10) ** exponent
+    return -result if match["sign"] == "-" else result
+
+
+def to_bytes(value: str | int) -> int:
+    """The quantity in whole bytes, rounded up as Kubernetes does. Raises InvalidQuantity."""
+    return math.ceil(parse_quantity(value))
+
+
+def same_quantity(left: str | int, right: str | int) -> bool:
+    """Whether two spellings mean one number; text that is no quantity equals only itself."""
+    try:
+        return parse_quantity(left) == parse_quantity(right)
+    except InvalidQuantity:
+        return left == right

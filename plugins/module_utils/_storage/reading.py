@@ -1,0 +1,53 @@
+# Copyright (c) 2026, The cozystack.worker_image contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Tolerant reading of foreign JSON: a wrong type or a null on the way counts as absent, never as an exception."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+
+def dig(source: Any, *path: str) -> Any:
+    """The value at ``path``, or None when a step is missing or is not a mapping. Keys may hold dots and slashes."""
+    for step in path:
+        if not isinstance(source, Mapping):
+            return None
+        source = source.get(step)
+    return source
+
+
+def text(source: Any, *path: str) -> str:
+    """The text at ``path``; anything that is not text reads as the empty text."""
+    value = dig(source, *path)
+    return value if isinstance(value, str) else ""
+
+
+def number(source: Any, *path: str) -> int:
+    """The whole number at ``path``; anything else (a truth value included) reads as 0."""
+    value = dig(source, *path)
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def mapping(source: Any, *path: str) -> Mapping[str, Any]:
+    """The mapping at ``path``, else an empty one."""
+    value = dig(source, *path)
+    return value if isinstance(value, Mapping) else {}
+
+
+def texts(source: Any, *path: str) -> Mapping[str, str]:
+    """The text entries of the mapping at ``path`` (labels, annotations)."""
+    return {key: value for key, value in mapping(source, *path).items() if isinstance(value, str)}
+
+
+def items(source: Any, *path: str) -> Iterator[Mapping[str, Any]]:
+    """The mappings of the list at ``path``."""
+    value = dig(source, *path)
+    if isinstance(value, (list, tuple)):
+        yield from (item for item in value if isinstance(item, Mapping))
+
+
+def is_set(value: Any) -> bool:
+    """Helm's notion of a value that counts: null, "", 0, false and empty collections do not (platform rule 5.3, R)."""
+    return value is not None and value != "" and value != 0 and value is not False and value != {} and value != []
