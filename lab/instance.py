@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Start, stop and describe one lab: everything it has lives in its home folder."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import json
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import yaml
+
+from lab import binaries, certs, processes, seed, servers
+from lab.api import Api, ApiError
+from lab.processes import Process, ProcessDied
+
+CRDS = Path(__file__).parent / "crds"
+CONTROLLERS = ("operator", "releases", "cdi", "apps", "images")
+_MARKER = "lab.lock"
+_READY_SECONDS, _CONTROLLERS_SECONDS, _PORT_ATTEMPTS = 60.0, 30.0, 4
+
+Say = Callable[[str], None]
+
+
+class LabError(Exception):
+    """The lab cannot do what was asked; the message is for the person who asked."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a lab was started with; ``without`` names controllers, or holds ``all``."""
+
+    without: tuple[str, ...] = ()
+    apps_api: str | None = None
+
+    @property
+    def controllers(self) -> bool:
+        return "all" not in self.without
+
+    def describe(self) -> str:
+        parts = [f"--without {name}" for name in self.without]
+        parts += [f"--apps-api {self.apps_api}"] if self.apps_api else []
+        return " ".join(parts) or "all controllers"
+
+
+def described(home: Path) -> dict[str, Any] | None:
+    """The content of lab.json, or None."""
+    try:
+        content = json.loads((home / "lab.json").read_text())
+    except (OSError, ValueError):
+        return None
+    return content if isinstance(content, dict) else None
+
+
+@contextlib.contextmanager
+def locked(home: Path, say: Say) -> Iterator[None]:
+    """One command at a time per home; the kernel frees the lock of a killed one."""
+    _claim(home)
+    with (home / _MARKER).open("a") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            say("waiting for another lab command on this home")
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def _claim(home: Path) -> None:
+    """A home is empty or was made by us: `up` deletes folders named etcd and volumes in it."""
+    if home.exists() and not home.is_dir():
+        raise LabError(f"{home} is not a folder")
+    if home.is_dir() and not (home / _MARKER).exists() and any(home.iterdir()):
+        raise LabError(f"{home} holds other files and is no lab home; choose an empty or new folder")
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def healthy(home: Path) -> bool:
+    """True if every recorded process runs and this instance (known by its CA) says it is ready."""
+    known = described(home)
+    if not known or not known.get("ready"):
+        return False
+    recorded = {process.name: process for process in processes.records(home)}
+    wanted = known.get("processes", {})
+    if any(name not in recorded or not processes.is_ours(recorded[name], home) for name in wanted):
+        return False
+    return asyncio.run(_answers(home))
+
+
+async def _answers(home: Path, seconds: float = 5.0) -> bool:
+    try:
+        async with asyncio.timeout(seconds), Api(home / "kubeconfig", "lab-health") as api:
+            return await api.request("GET", "/readyz") == "ok"
+    except (ApiError, aiohttp.ClientError, OSError, TimeoutError):
+        return False
+
+
+def up(home: Path, options: Options, say: Say) -> dict[str, Any]:
+    """Start a lab, or find the one that runs. Returns lab.json. Errors: LabError, BinariesError, ProcessDied."""
+    folder = binaries.ensure(say)
+    with locked(home, say):
+        if healthy(home):
+            known = described(home) or {}
+            running = known.get("options")
+            if running != options.describe():
+                raise LabError(f"a lab with {running} runs in {home}; stop it first (python -m lab down)")
+            say(f"already up: {known['apiserver']}")
+            return known
+        stopped = processes.stop_all(home)
+        if stopped:
+            say(f"stopped what was left of an earlier lab: {', '.join(stopped)}")
+        try:
+            return _start(home, folder, options, say)
+        except BaseException:
+            processes.stop_all(home)
+            raise
+
+
+def _start(home: Path, folder: Path, options: Options, say: Say) -> dict[str, Any]:
+    begun = time.monotonic()
+    _clean(home)
+    certs.write(home / "certs")
+    servers.write_private(home / "audit-policy.yaml", servers.AUDIT_POLICY)
+    running, port = _start_servers(home, folder, say)
+    about = _describe(home, port, options)
+    _save(home, about, running, ready=False)
+    asyncio.run(_furnish(home, running))
+    if options.controllers:
+        controllers = _start_controllers(home, options)
+        running.append(controllers)
+        about |= {key: value for key, value in _wait_controllers(home, controllers).items() if key in about}
+    _save(home, about, running, ready=True)
+    say(f"up in {time.monotonic() - begun:.1f} s: {about['apiserver']} (kubeconfig {about['kubeconfig']})")
+    return described(home) or {}
+
+
+def _clean(home: Path) -> None:
+    """Nothing of an earlier life may answer; its logs stay readable under another name."""
+    for name in ("etcd", "volumes", "run", "certs"):
+        shutil.rmtree(home / name, ignore_errors=True)
+    for name in ("lab.json", "controllers.json", "kubeconfig"):
+        (home / name).unlink(missing_ok=True)
+    logs = home / "logs"
+    for path in [home / "audit.log", *(logs.glob("*.log") if logs.is_dir() else ())]:
+        if path.exists() and ".previous" not in path.suffixes:
+            path.replace(path.with_name(f"{path.stem}.previous{path.suffix}"))
+    (home / "volumes").mkdir()
+
+
+def _start_servers(home: Path, folder: Path, say: Say) -> tuple[list[Process], int]:
+    """Both at once (kube-apiserver waits for etcd); again with new ports when another process was faster."""
+    for attempt in range(1, _PORT_ATTEMPTS + 1):
+        client, peer, port = servers.free_ports(3)
+        servers.write_private(home / "kubeconfig", servers.kubeconfig(home, port))
+        etcd = processes.spawn(home, "etcd", servers.etcd_command(folder / "etcd", home, client, peer))
+        apiserver = processes.spawn(
+            home, "kube-apiserver", servers.apiserver_command(folder / "kube-apiserver", home, port, client)
+        )
+        try:
+            asyncio.run(_wait_ready(home, [etcd, apiserver]))
+        except ProcessDied as died:
+            processes.stop_all(home, grace=0.0)
+            if "address already in use" not in died.log or attempt == _PORT_ATTEMPTS:
+                raise
+            say("a port was taken meanwhile; trying others")
+            shutil.rmtree(home / "etcd", ignore_errors=True)
+        else:
+            return [etcd, apiserver], port
+    raise LabError("no free ports")
+
+
+async def _wait_ready(home: Path, running: list[Process]) -> None:
+    deadline = time.monotonic() + _READY_SECONDS
+    async with Api(home / "kubeconfig", "lab-up") as api:
+        while True:
+            processes.check(home, running)
+            with contextlib.suppress(ApiError, aiohttp.ClientError, OSError):
+                if await api.request("GET", "/readyz") == "ok":
+                    return
+            if time.monotonic() > deadline:
+                tail = processes.tail(home, "kube-apiserver")
+                raise LabError(f"kube-apiserver was not ready after {_READY_SECONDS:.0f} s; its log ends:\n{tail}")
+            await asyncio.sleep(0.05)
+
+
+async def _furnish(home: Path, running: list[Process]) -> None:
+    """Custom resource definitions, then the objects that every platform has."""
+    definitions = [crd for path in sorted(CRDS.glob("*.yaml")) for crd in yaml.load_all(path.read_text(), _Loader) if crd]
+    async with Api(home / "kubeconfig", "lab-up") as api:
+        async with asyncio.TaskGroup() as group:
+            for crd in definitions:
+                group.create_task(api.ensure(crd))
+        wanted = {crd["metadata"]["name"] for crd in definitions}
+        deadline = time.monotonic() + _READY_SECONDS
+        while wanted:
+            processes.check(home, running)
+            wanted -= {crd["metadata"]["name"] for crd in await api.list("CustomResourceDefinition") if _established(crd)}
+            if wanted and time.monotonic() > deadline:
+                raise LabError(f"not established: {', '.join(sorted(wanted))}")
+            await asyncio.sleep(0.05 if wanted else 0)
+        await seed.apply(api)
+
+
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def _established(crd: dict[str, Any]) -> bool:
+    conditions = crd.get("status", {}).get("conditions", [])
+    return any(condition["type"] == "Established" and condition["status"] == "True" for condition in conditions)
+
+
+def _start_controllers(home: Path, options: Options) -> Process:
+    command = [sys.executable, "-m", "lab.controllers", "--home", str(home)]
+    for name in options.without:
+        command += ["--without", name]
+    if options.apps_api:
+        command += ["--apps-api", options.apps_api]
+    return processes.spawn(home, "controllers", command, cwd=Path(__file__).parent.parent)
+
+
+def _wait_controllers(home: Path, process: Process) -> dict[str, Any]:
+    deadline = time.monotonic() + _CONTROLLERS_SECONDS
+    while time.monotonic() < deadline:
+        with contextlib.suppress(OSError, ValueError):
+            answer = json.loads((home / "controllers.json").read_text())
+            if isinstance(answer, dict):
+                return answer
+        processes.check(home, [process])
+        time.sleep(0.02)
+    tail = processes.tail(home, "controllers")
+    raise LabError(f"the controllers were not ready after {_CONTROLLERS_SECONDS:.0f} s; their log ends:\n{tail}")
+
+
+def _describe(home: Path, port: int, options: Options) -> dict[str, Any]:
+    return {
+        "apiserver": f"https://127.0.0.1:{port}",
+        "kubeconfig": str(home / "kubeconfig"),
+        "audit_log": str(home / "audit.log"),
+        "volumes": str(home / "volumes"),
+        "image_source": None,
+        "control": None,
+        "apps_api": options.apps_api,
+        "versions": {"etcd": binaries.ETCD_VERSION, "kubernetes": binaries.KUBERNETES_VERSION},
+        "options": options.describe(),
+    }
+
+
+def _save(home: Path, about: dict[str, Any], running: list[Process], ready: bool) -> None:
+    content = about | {"ready": ready, "processes": {p.name: {"pid": p.pid, "started": p.started} for p in running}}
+    temporary = home / "lab.json.new"
+    temporary.write_text(json.dumps(content, indent=2) + "\n")
+    temporary.replace(home / "lab.json")
+
+
+def down(home: Path, say: Say) -> None:
+    """Stop this home's processes; logs and audit log stay. Nothing to stop is fine."""
+    if not (home / _MARKER).exists():
+        say(f"no lab in {home}")
+        return
+    with locked(home, say):
+        stopped = processes.stop_all(home)
+        for name in ("lab.json", "controllers.json"):
+            (home / name).unlink(missing_ok=True)
+        say(f"stopped {', '.join(stopped)}" if stopped else "nothing runs")
+
+
+def environment(home: Path) -> dict[str, str]:
+    """Variables for tools that shall talk to this lab. Errors: LabError when none is up."""
+    known = described(home)
+    if not known or not known.get("ready"):
+        raise LabError(f"no lab is up in {home}")
+    variables = {"KUBECONFIG": known["kubeconfig"], "K8S_AUTH_KUBECONFIG": known["kubeconfig"], "LAB_HOME": str(home)}
+    if known.get("image_source"):
+        variables["LAB_IMAGE_SOURCE"] = known["image_source"]
+    return variables
