@@ -38,7 +38,8 @@ def _ssl_context(cluster: Object, user: Object) -> ssl.SSLContext:
     if "client-certificate-data" in user:
         # load_cert_chain reads files only.
         with tempfile.NamedTemporaryFile() as pem:
-            pem.write(base64.b64decode(user["client-certificate-data"]) + b"\n" + base64.b64decode(user["client-key-data"]))
+            for part in ("client-certificate-data", "client-key-data"):
+                pem.write(base64.b64decode(user[part]) + b"\n")
             pem.flush()
             context.load_cert_chain(pem.name)
     return context
@@ -67,14 +68,21 @@ class Api:
         if self._session:
             await self._session.close()
 
-    async def request(self, method: str, path: str, body: Any = None, content_type: str = "application/json",
-                      query: dict[str, str] | None = None) -> Any:
+    async def request(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        content_type: str = "application/json",
+        query: dict[str, str] | None = None,
+    ) -> Any:
         """The decoded JSON answer. Errors: ApiError, aiohttp.ClientError."""
         if self._session is None:
             raise RuntimeError("use Api as an async context manager")
         data = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": content_type} if data is not None else {}
-        async with self._session.request(method, self.server + path, data=data, headers=headers, params=query) as answer:
+        url = self.server + path
+        async with self._session.request(method, url, data=data, headers=headers, params=query) as answer:
             raw = await answer.read()
             try:
                 decoded: Any = json.loads(raw) if raw else None
@@ -94,7 +102,8 @@ class Api:
             raise
 
     async def list(self, kind: str, namespace: str | None = None, selector: str | None = None) -> list[Object]:
-        answer = await self.request("GET", KINDS[kind].path(namespace), query={"labelSelector": selector} if selector else None)
+        query = {"labelSelector": selector} if selector else None
+        answer = await self.request("GET", KINDS[kind].path(namespace), query=query)
         return [self.typed(kind, item) for item in answer["items"]]
 
     @staticmethod
@@ -120,8 +129,9 @@ class Api:
         namespace, name = key_of(obj)
         return await self.request("PUT", KINDS[obj["kind"]].path(namespace, name, subresource), obj)
 
-    async def patch(self, kind: str, name: str, patch: Object, namespace: str | None = None,
-                    subresource: str | None = None) -> Object:
+    async def patch(
+        self, kind: str, name: str, patch: Object, namespace: str | None = None, subresource: str | None = None
+    ) -> Object:
         """JSON merge patch."""
         path = KINDS[kind].path(namespace, name, subresource)
         return await self.request("PATCH", path, patch, "application/merge-patch+json")
@@ -136,11 +146,13 @@ class Api:
             raise
         return True
 
-    async def watch(self, kind: str, resource_version: str) -> AsyncIterator[tuple[str, Object]]:
+    async def watch(
+        self, kind: str, resource_version: str, selector: dict[str, str] | None = None
+    ) -> AsyncIterator[tuple[str, Object]]:
         """Events (type, object) over all namespaces until the server closes the stream. ApiError(410) when too old."""
         if self._session is None:
             raise RuntimeError("use Api as an async context manager")
-        query = {"watch": "1", "resourceVersion": resource_version, "allowWatchBookmarks": "true"}
+        query = {"watch": "1", "resourceVersion": resource_version, "allowWatchBookmarks": "true"} | (selector or {})
         timeout = aiohttp.ClientTimeout(total=None, sock_read=None)
         async with self._session.get(self.server + KINDS[kind].path(), params=query, timeout=timeout) as answer:
             if answer.status >= 300:
@@ -157,13 +169,19 @@ class Api:
 
 
 class Cache:
-    """All objects of one kind, kept current by list and watch; ``on_change(key)`` is called for every change."""
+    """All objects of one kind, kept current by list and watch; listeners are called for every change.
 
-    def __init__(self, api: Api, kind: str) -> None:
+    A controller hands what it wrote to ``put`` or ``drop`` at once, so that it never acts on a state older than its
+    own last write; the watch event of that write is then no news.
+    """
+
+    def __init__(self, api: Api, kind: str, field_selector: str | None = None) -> None:
         self.api, self.kind = api, kind
         self.objects: dict[Key, Object] = {}
         self.synced = asyncio.Event()
         self.listeners: list[Callable[[str, Key, Object], None]] = []
+        self._query = {"fieldSelector": field_selector} if field_selector else {}
+        self._dropped: set[str] = set()
 
     def get(self, namespace: str, name: str) -> Object | None:
         return self.objects.get((namespace, name))
@@ -171,30 +189,59 @@ class Cache:
     def in_namespace(self, namespace: str) -> list[Object]:
         return [obj for (ns, _), obj in self.objects.items() if ns == namespace]
 
+    def put(self, obj: Object, event: str = "MODIFIED") -> bool:
+        """Take a version of an object in, unless it is no newer than the known one. True if it was news."""
+        key, known = key_of(obj), self.objects.get(key_of(obj))
+        if obj["metadata"]["uid"] in self._dropped or (known and _version(known) >= _version(obj)):
+            return False
+        self.objects[key] = obj
+        self._notify(event, obj)
+        return True
+
+    def drop(self, obj: Object, watched: bool = False) -> None:
+        """An object is gone. Older events about it may still come when it was ourselves who deleted it."""
+        uid, known = obj["metadata"]["uid"], self.objects.get(key_of(obj))
+        if watched:
+            self._dropped.discard(uid)
+        else:
+            self._dropped.add(uid)
+        if known and known["metadata"]["uid"] == uid:
+            del self.objects[key_of(obj)]
+            self._notify("DELETED", obj)
+
     def _notify(self, event: str, obj: Object) -> None:
-        for listener in self.listeners:
+        for listener in tuple(self.listeners):
             listener(event, key_of(obj), obj)
 
     async def run(self) -> None:
         """Never returns; lists again whenever a watch ends."""
         while True:
             try:
-                answer = await self.api.request("GET", KINDS[self.kind].path())
-                fresh = {key_of(item): self.api.typed(self.kind, item) for item in answer["items"]}
-                gone = [obj for key, obj in self.objects.items() if key not in fresh]
-                self.objects = fresh
-                self.synced.set()
-                for obj in gone:
-                    self._notify("DELETED", obj)
-                for obj in fresh.values():
-                    self._notify("MODIFIED", obj)
-                async for event, obj in self.api.watch(self.kind, answer["metadata"]["resourceVersion"]):
-                    if event == "BOOKMARK":
-                        continue
-                    if event == "DELETED":
-                        self.objects.pop(key_of(obj), None)
-                    else:
-                        self.objects[key_of(obj)] = obj
-                    self._notify(event, obj)
+                await self._list_and_watch()
             except (ApiError, aiohttp.ClientError, TimeoutError, ValueError):
                 await asyncio.sleep(0.2)
+
+    async def _list_and_watch(self) -> None:
+        before = dict(self.objects)
+        answer = await self.api.request("GET", KINDS[self.kind].path(), query=self._query)
+        fresh = {key_of(item): self.api.typed(self.kind, item) for item in answer["items"]}
+        listed = int(answer["metadata"]["resourceVersion"])
+        for obj in fresh.values():
+            self.put(obj)
+        # What was written while the list was on its way is newer than the list: it is not gone.
+        for key in before.keys() - fresh.keys():
+            known = self.objects.get(key)
+            if known and _version(known) <= listed:
+                self.drop(known, watched=True)
+        self._dropped.clear()
+        self.synced.set()
+        async for event, obj in self.api.watch(self.kind, answer["metadata"]["resourceVersion"], self._query):
+            if event == "DELETED":
+                self.drop(obj, watched=True)
+            elif event != "BOOKMARK":
+                self.put(obj, event)
+
+
+def _version(obj: Object) -> int:
+    """Opaque in principle, but a growing revision number on every etcd-backed server, and comparable since 1.35."""
+    return int(obj["metadata"]["resourceVersion"])
