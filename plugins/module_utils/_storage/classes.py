@@ -48,7 +48,7 @@ def _newest(marked: list[StorageClass], annotations: tuple[str, ...]) -> Default
     ordered = sorted(marked, key=lambda item: (item.meta.created, item.name), reverse=True)
     chosen = ordered[0]
     annotation = next(key for key in annotations if chosen.meta.annotations.get(key) == "true")
-    why = f"{annotation} is \"true\" on it"
+    why = f'{annotation} is "true" on it'
     if len(ordered) > 1:
         why += f", as on {', '.join(sorted(item.name for item in ordered[1:]))}; it is the newest of them"
     return DefaultClass(chosen.name, annotation, tuple(item.name for item in ordered), why, annotation == BETA_DEFAULT)

@@ -43,7 +43,9 @@ _BUSY_PHASES = frozenset(
         "Paused",
     }
 )
-_NORMAL_REASONS = frozenset({"", "Completed", "Pending", "ContainerCreating", "PodInitializing", "Scratch space required", "TransferRunning"})
+_NORMAL_REASONS = frozenset(
+    {"", "Completed", "Pending", "ContainerCreating", "PodInitializing", "Scratch space required", "TransferRunning"}
+)
 
 
 @dataclass(frozen=True)
@@ -122,9 +124,15 @@ def _judge(volume: DataVolume, claim: Claim | None) -> tuple[str, str]:
     if "too small to contain image" in complaint:
         return WILL_NOT_FINISH, f"the image does not fit into the golden: {complaint}"
     if volume.phase in _CONSUMER_PHASES and IMMEDIATE_BIND_ANNOTATION not in volume.meta.annotations:
-        return WILL_NOT_FINISH, f"it waits for a first consumer that never comes: annotation {IMMEDIATE_BIND_ANNOTATION} is missing"
+        return (
+            WILL_NOT_FINISH,
+            f"it waits for a first consumer that never comes: annotation {IMMEDIATE_BIND_ANNOTATION} is missing",
+        )
     if volume.phase == "":
-        return NOT_PROGRESSING, complaint or "CDI has not started on it: no usable class, or no access mode in its StorageProfile"
+        return (
+            NOT_PROGRESSING,
+            complaint or "CDI has not started on it: no usable class, or no access mode in its StorageProfile",
+        )
     if volume.phase in _BUSY_PHASES:
         return _busy(volume, running, complaint)
     if volume.phase in _CONSUMER_PHASES or volume.phase == "Pending":

@@ -1,0 +1,145 @@
+# Copyright (c) 2026, The cozystack.worker_image contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A worker pool as declared, its chart defaults, and the names the chart derives from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from .._image.golden import DEFAULT_FACTORY, DEFAULT_INSTALLER, DEFAULT_SCHEMATIC, DEFAULT_TALOS
+from .._storage.printed import helm_merge, printed
+from .._storage.reading import dig, is_set, mapping, text
+
+POOL_DEFAULTS: Mapping[str, Any] = {
+    "cluster": "",
+    "storageClass": "replicated",
+    "minReplicas": 0,
+    "maxReplicas": 10,
+    "instanceType": "u1.medium",
+    "diskSize": "20Gi",
+    "roles": [],
+    "resources": {},
+    "gpus": [],
+    "kubelet": {"evictionHardMemory": "7%", "evictionSoftMemory": "10%"},
+    "logSerialConsole": False,
+    "maxUnhealthy": "50%",
+    "nodeStartupTimeout": "20m",
+    "readyUnknownTimeout": "5m",
+    "readyFalseTimeout": "10m",
+    "maxNodeProvisionTime": "30m",
+    "version": "v1.35",
+    "talos": {
+        "version": DEFAULT_TALOS,
+        "schematicID": DEFAULT_SCHEMATIC,
+        "imageFactoryURL": DEFAULT_FACTORY,
+        "installerRepository": DEFAULT_INSTALLER,
+        "registryMirrors": {},
+    },
+    "images": {"kubectl": ""},
+}
+
+# Every key of a pool that we know of; the cluster's published schema, when it can be read, is the judge instead.
+POOL_KEYS = (
+    *POOL_DEFAULTS,
+    "podCpuLimit",
+    "podCpuRequest",
+    "osImage",
+    "labels",
+    "taints",
+    "kernelModules",
+    "substrate",
+    "proxmox",
+)
+
+RELEASE_PREFIX = "kubernetes-nodes-"
+
+
+@dataclass(frozen=True)
+class Pool:
+    """One KubernetesNodes resource. ``spec`` is as declared; ``declared_name`` is set when the resource is named otherwise."""
+
+    namespace: str
+    cluster: str
+    pool: str
+    spec: Mapping[str, Any] = field(default_factory=dict)
+    declared_name: str = ""
+
+    @property
+    def name(self) -> str:
+        """Name of the KubernetesNodes resource."""
+        return self.declared_name or f"{self.cluster}-{self.pool}"
+
+    @property
+    def subject(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def cluster_name(self) -> str:
+        """Name of the CAPI cluster; a wrapping application may set its own through an internal value."""
+        return text(self.spec, "clusterReleaseName") or f"kubernetes-{self.values_cluster}"
+
+    @property
+    def values_cluster(self) -> str:
+        """``spec.cluster`` as the chart reads it."""
+        return printed(self.values.get("cluster"))
+
+    @property
+    def object_name(self) -> str:
+        """Name of MachineDeployment, health check, monitor; also the value of the disks' pool annotation."""
+        return f"{self.cluster_name}-{self.pool}"
+
+    @property
+    def release_name(self) -> str:
+        """Name of the HelmRelease and of the Helm release."""
+        return f"{RELEASE_PREFIX}{self.name}"
+
+    @cached_property
+    def values(self) -> Mapping[str, Any]:
+        """The declared values over the chart's defaults, as Helm layers them."""
+        declared = dict(self.spec)
+        declared.setdefault("cluster", self.cluster)
+        return helm_merge(POOL_DEFAULTS, declared)
+
+    @property
+    def kubernetes_version(self) -> str:
+        return printed(self.values.get("version"))
+
+    @property
+    def disk_size(self) -> str:
+        """``diskSize`` as the chart prints it; 0, null, blank and absent print the default."""
+        value = self.values.get("diskSize")
+        return printed(value) if is_set(value) else str(POOL_DEFAULTS["diskSize"])
+
+    @property
+    def storage_class(self) -> str:
+        """The declared class, blank when none is."""
+        value = self.values.get("storageClass")
+        return printed(value) if is_set(value) else ""
+
+    @property
+    def sized_by_resources(self) -> bool:
+        """Whether CPU and memory are both given, in which case the instance type is not used."""
+        return is_set(dig(self.values, "resources", "cpu")) and is_set(dig(self.values, "resources", "memory"))
+
+    @property
+    def instance_type(self) -> str:
+        value = self.values.get("instanceType")
+        return printed(value) if is_set(value) else ""
+
+    @classmethod
+    def from_api(cls, obj: Mapping[str, Any]) -> Pool:
+        """A pool from a KubernetesNodes object; the split of its name is decided by ``spec.cluster``, never guessed."""
+        name, spec = text(obj, "metadata", "name"), mapping(obj, "spec")
+        return cls.named(text(obj, "metadata", "namespace"), name, spec)
+
+    @classmethod
+    def named(cls, namespace: str, name: str, spec: Mapping[str, Any]) -> Pool:
+        """A pool by the name of its resource. The pool part is blank when the name does not start with its cluster's name."""
+        cluster = text(spec, "cluster")
+        prefix = f"{cluster}-"
+        pool = name[len(prefix) :] if cluster and name.startswith(prefix) else ""
+        return cls(namespace, cluster, pool, spec, declared_name=name)
