@@ -192,7 +192,7 @@ async def _wait_ready(home: Path, running: list[Process]) -> None:
 
 async def _furnish(home: Path, running: list[Process]) -> None:
     """Custom resource definitions, then the objects that every platform has."""
-    definitions = [crd for path in sorted(CRDS.glob("*.yaml")) for crd in yaml.load_all(path.read_text(), _Loader) if crd]
+    definitions = [crd for path in sorted(CRDS.glob("*.yaml")) for crd in yaml.load(path.read_text(), _Loader)["items"]]
     async with Api(home / "kubeconfig", "lab-up") as api:
         async with asyncio.TaskGroup() as group:
             for crd in definitions:
@@ -212,7 +212,7 @@ _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def _established(crd: dict[str, Any]) -> bool:
-    conditions = crd.get("status", {}).get("conditions", [])
+    conditions = (crd.get("status") or {}).get("conditions") or []  # null on a fresh definition
     return any(condition["type"] == "Established" and condition["status"] == "True" for condition in conditions)
 
 
