@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import time
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -44,37 +45,44 @@ def _api_service(port: int, ca_pem: str) -> Object:
     }
 
 
-async def _answers(api: Api) -> None:
-    """The condition Available comes a moment before requests are passed on, so ask for what clients will ask for."""
-    while True:
-        found = await api.get("APIService", API_SERVICE) or {}
-        conditions = (found.get("status") or {}).get("conditions") or []
-        if any(item["type"] == "Available" and item["status"] == "True" for item in conditions):
-            try:
-                await api.request("GET", PATH)
-            except ApiError:
-                pass
-            else:
-                return
-        await asyncio.sleep(_POLL_SECONDS)
+def _reason(api_service: Object | None) -> str:
+    """Why it is not available, or nothing when it is."""
+    conditions = ((api_service or {}).get("status") or {}).get("conditions") or []
+    available = [item for item in conditions if item["type"] == "Available"]
+    if available and available[0]["status"] == "True":
+        return ""
+    return available[0].get("message", "") if available else "kube-apiserver has not looked at it yet"
+
+
+async def _trouble(api: Api) -> str:
+    """Why requests do not come through, or nothing when they do.
+
+    The condition says too little: kube-apiserver does not try a service of type ExternalName before it calls it
+    available. And its storage of a fresh custom resource answers 429 for a moment. So ask what clients will ask.
+    """
+    if reason := _reason(await api.get("APIService", API_SERVICE)):
+        return reason
+    try:
+        await api.request("GET", f"{PATH}/tenants")
+    except ApiError as error:
+        return str(error)
+    return ""
 
 
 async def register(api: Api, url: str, ca_pem: str, timeout: float = 20) -> None:
     """Register the server at ``url`` (``https://HOST:PORT``) and wait until kube-apiserver passes requests on to it.
 
-    ``ca_pem`` verifies the server's certificate. Registering again moves the registration. Errors: ApiError,
-    TimeoutError with the reason that kube-apiserver gives.
+    ``ca_pem`` verifies the server's certificate, which has to be valid for ``cozystack-api.cozy-system.svc``.
+    Registering again moves the registration. Errors: ApiError; TimeoutError with the last trouble.
     """
     parts = urlsplit(url)
-    # An address is no good as an external name: the aggregator verifies the certificate by it.
+    # The aggregator dials the external name, but verifies the certificate by the service's: NAME.NAMESPACE.svc.
     host = "localhost" if parts.hostname in (None, "127.0.0.1", "::1") else parts.hostname
     await api.ensure({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
     await api.ensure(_service(host))
     await api.ensure(_api_service(parts.port or 443, ca_pem))
-    try:
-        await asyncio.wait_for(_answers(api), timeout)
-    except TimeoutError:
-        found = await api.get("APIService", API_SERVICE) or {}
-        conditions = (found.get("status") or {}).get("conditions") or []
-        said = "; ".join(f"{item.get('reason')}: {item.get('message')}" for item in conditions)
-        raise TimeoutError(f"APIService {API_SERVICE} is not available after {timeout:g} s: {said}") from None
+    deadline = time.monotonic() + timeout
+    while trouble := await _trouble(api):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"APIService {API_SERVICE} does not answer after {timeout:g} s: {trouble}")
+        await asyncio.sleep(_POLL_SECONDS)
