@@ -68,14 +68,14 @@ def compare(declared: Mapping[str, Any], live: Mapping[str, Any], same: Same = e
         elif isinstance(wanted, Mapping) and isinstance(present, Mapping):
             changes += compare(wanted, present, same, path)
         elif present is ABSENT or present is None or not same(path, wanted, present):
-            changes.append(Change(path, ABSENT if present is None else present, _without_nulls(wanted)))
+            changes.append(Change(path, ABSENT if present is None else present, without_nulls(wanted)))
     return tuple(changes)
 
 
-def _without_nulls(value: Any) -> Any:
+def without_nulls(value: Any) -> Any:
     """A map that is written anew: nulls in it would be stored as they are where nothing is to be removed."""
     if isinstance(value, Mapping):
-        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
+        return {key: without_nulls(inner) for key, inner in value.items() if inner is not None}
     return value
 
 

@@ -1,0 +1,66 @@
+# Copyright (c) 2026, The cozystack.worker_image contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""One list call per kind, in parallel, each at most once a run; what may not be read is remembered, not guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+from .client import Client
+from .errors import KubeError
+from .resources import Resource
+
+_PARALLEL = 4
+Items = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Where to list: one namespace, or all of them; ``fallback`` are asked one by one when all is forbidden."""
+
+    resource: Resource
+    namespace: str | None = None
+    fallback: tuple[str, ...] = ()
+
+
+@dataclass
+class Snapshot:
+    """Lists as read. ``unread`` tells why a kind is not there: no right, or no such API."""
+
+    client: Client
+    lists: dict[Resource, Items] = field(default_factory=dict)
+    unread: dict[Resource, KubeError] = field(default_factory=dict)
+
+    def read(self, scopes: Iterable[Scope], required: Iterable[Resource] = ()) -> Snapshot:
+        """Read the kinds that are not there yet. Errors: KubeError when a required kind cannot be read, or no answer."""
+        missing = [scope for scope in scopes if scope.resource not in self.lists and scope.resource not in self.unread]
+        with ThreadPoolExecutor(max_workers=_PARALLEL) as workers:
+            futures = {scope.resource: workers.submit(self._items, scope) for scope in missing}
+        for resource, future in futures.items():
+            try:
+                self.lists[resource] = future.result()
+            except KubeError as error:
+                if not (error.forbidden or error.not_found):
+                    raise
+                self.unread[resource] = error
+        for resource in required:
+            if resource in self.unread:
+                raise self.unread[resource]
+        return self
+
+    def _items(self, scope: Scope) -> Items:
+        try:
+            return self.client.items(scope.resource, scope.namespace)
+        except KubeError as error:
+            if not error.forbidden or not scope.fallback:
+                raise
+        return [item for namespace in scope.fallback for item in self.client.items(scope.resource, namespace)]
+
+    def items(self, resource: Resource) -> Items | None:
+        """None when the kind was not read."""
+        return self.lists.get(resource)

@@ -1,0 +1,63 @@
+# Copyright (c) 2026, The cozystack.worker_image contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Wiring of every module: options in, one job, one way out. The only place that knows AnsibleModule."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .._kube.client import Client
+from .._kube.connection import connection_argument_spec, resolve
+from .._kube.errors import ConnectionOptionError, KubeError
+from .._kube.transport import HttpTransport
+from .failures import Failure
+
+POLICY_SPEC: dict[str, Any] = {
+    "refuse_on": {"type": "list", "elements": "str", "default": []},
+    "accept": {"type": "list", "elements": "str", "default": []},
+}
+
+
+@dataclass(frozen=True)
+class Session:
+    """What a job gets: checked options, a client, and whether it may write."""
+
+    params: Mapping[str, Any]
+    client: Client
+    check_mode: bool
+    warn: Callable[[str], None]
+
+
+Job = Callable[[Session], dict[str, Any]]
+
+
+def run_module(job: Job, argument_spec: Mapping[str, Any], **kwargs: Any) -> None:
+    """Run a job as an Ansible module; ends the process."""
+    from ansible.module_utils.basic import AnsibleModule, missing_required_lib
+
+    module = AnsibleModule(
+        argument_spec={**connection_argument_spec(), **argument_spec}, supports_check_mode=True, **kwargs
+    )
+    try:
+        settings = resolve(module.params, os.environ)
+        module.no_log_values.update(settings.secrets)
+        transport = HttpTransport(settings)
+        if not transport.verifies:
+            module.warn(f"the certificate of {transport.host} is not verified; give a CA (ca_cert, K8S_AUTH_SSL_CA_CERT)")
+        result = job(Session(module.params, Client(transport, note=module.debug), module.check_mode, module.warn))
+    except ImportError as error:
+        module.fail_json(msg=missing_required_lib("kubernetes"), exception=str(error))
+    except Failure as error:
+        module.fail_json(msg=str(error), **error.result)
+    except (ConnectionOptionError, KubeError) as error:
+        module.fail_json(msg=str(error), **(error.as_dict() if isinstance(error, KubeError) else {}))
+    except Exception as error:  # noqa: BLE001 (a defect of ours must still end as one readable message)
+        text = f"{type(error).__name__}: {error}; this is a defect of the collection, please report it with the output of -vvv"
+        module.fail_json(msg=text, exception=traceback.format_exc())
+    module.exit_json(**result)

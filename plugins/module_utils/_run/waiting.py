@@ -1,0 +1,172 @@
+# Copyright (c) 2026, The cozystack.worker_image contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a wait looks at: releases, goldens, workers' disks. Each judge says "done", "not yet", or why it never will be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .._pool.objects import HelmRelease
+from .._pool.pool import Pool
+from .._pool.source import Source
+from .._storage.golden import ABSENT, NOT_PROGRESSING, GoldenState, golden_state
+from .._storage.objects import Claim, DataVolume
+from .._usage.disks import cloned_disks
+
+READY, PROGRESSING, FAILED, MISSING = "ready", "progressing", "failed", "missing"
+# A DataVolume that CDI has not looked at yet has a blank phase too.
+BLANK_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class ReleaseState:
+    """State of a HelmRelease for the generation that was asked for; ``message`` is the controller's, in full."""
+
+    state: str
+    reason: str = ""
+    message: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"state": self.state, "reason": self.reason, "message": self.message}
+
+
+def release_state(release: HelmRelease | None) -> ReleaseState:
+    """A condition that was written for an older generation says nothing about the present values."""
+    if release is None:
+        return ReleaseState(MISSING, message="the release does not exist yet")
+    if release.suspended:
+        return ReleaseState(FAILED, "Suspended", "the release is suspended; nothing is applied until it is resumed")
+    ready = release.ready
+    if ready is None or release.observed_generation < release.generation:
+        return ReleaseState(PROGRESSING, message="the present values have not been applied yet")
+    if ready.status == "True":
+        return ReleaseState(READY, ready.reason, ready.message)
+    return ReleaseState(FAILED if ready.status == "False" else PROGRESSING, ready.reason, ready.message)
+
+
+@dataclass(frozen=True)
+class Golden:
+    """A golden by name, with its state."""
+
+    name: str
+    state: GoldenState
+    url: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        state = self.state
+        return {
+            "name": self.name,
+            "state": state.state,
+            "reason": state.reason,
+            "phase": state.phase,
+            "progress": state.progress,
+            "restarts": state.restarts,
+            "size": state.size,
+            "capacity": state.capacity,
+            "storageClass": state.storage_class,
+        }
+
+
+def goldens(names: Iterable[str], volumes: Iterable[DataVolume], claims: Iterable[Claim] = ()) -> list[Golden]:
+    """The named goldens, in that order; the iterables hold the golden namespace only."""
+    by_name = {volume.name: volume for volume in volumes}
+    claim_by_name = {claim.name: claim for claim in claims}
+    found = []
+    for name in names:
+        volume = by_name.get(name)
+        claim = claim_by_name.get((volume.claim_name if volume else "") or name)
+        found.append(Golden(name, golden_state(volume, claim)))
+    return found
+
+
+def hopeless(golden: Golden, waited: float) -> bool:
+    """Whether waiting on is pointless. A blank phase is normal at first, an absent golden may still be rendered."""
+    if golden.state.state == NOT_PROGRESSING:
+        return waited > BLANK_SECONDS
+    return golden.state.in_trouble
+
+
+def pending_text(found: Sequence[Golden]) -> str:
+    """ "2 of 3 goldens ready; talos-worker-...: importing 41 %" for messages."""
+    ready = sum(golden.state.ready for golden in found)
+    rest = []
+    for golden in found:
+        if not golden.state.ready:
+            progress = f" {golden.state.progress:g} %" if golden.state.progress is not None else ""
+            reason = f" ({golden.state.reason})" if golden.state.reason else ""
+            rest.append(f"{golden.name}: {golden.state.state}{progress}{reason}")
+    return f"{ready} of {len(found)} goldens ready" + "".join(f"; {text}" for text in rest)
+
+
+def absent(found: Sequence[Golden]) -> list[str]:
+    return [golden.name for golden in found if golden.state.state == ABSENT]
+
+
+@dataclass(frozen=True)
+class PoolProgress:
+    """How far one pool is: its release, and the disks of the workers it wants at least."""
+
+    pool: Pool
+    source: Source
+    release: ReleaseState
+    wanted_workers: int
+    ready_workers: int
+    unfinished: tuple[str, ...] = ()
+    trouble: str = ""
+
+    @property
+    def released(self) -> bool:
+        return self.release.state == READY
+
+    @property
+    def complete(self) -> bool:
+        return self.released and self.ready_workers >= self.wanted_workers and not self.unfinished
+
+    def text(self) -> str:
+        if not self.released:
+            return f"{self.pool.subject}: release {self.release.state} ({self.release.message or self.release.reason})"
+        more = f", unfinished: {', '.join(self.unfinished)}" if self.unfinished else ""
+        return f"{self.pool.subject}: {self.ready_workers} of {self.wanted_workers} worker disks{more}" + self.trouble
+
+
+def wanted_workers(pool: Pool) -> int:
+    value = pool.values.get("minReplicas")
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def disk_trouble(volume: DataVolume) -> str:
+    """The predicate KubeVirt itself uses for a disk in trouble; blank when there is none."""
+    if volume.phase == "Failed":
+        return f"disk {volume.name} failed"
+    for condition in volume.conditions:
+        if condition.type == "Running" and condition.status == "False" and condition.reason in ("Error", "ImagePullFailed"):
+            return f"disk {volume.name}: {condition.message or condition.reason}"
+        if condition.type == "Bound" and condition.status != "True" and condition.reason == "ErrExceededQuota":
+            return f"disk {volume.name}: {condition.message or condition.reason}"
+    return ""
+
+
+@dataclass
+class Workers:
+    """Disk facts of all pools from one list of volumes and, for pools without the two annotations, one of machines."""
+
+    volumes: Sequence[DataVolume]
+    ready_replicas: Mapping[tuple[str, str], int] = field(default_factory=dict)
+
+    def progress(self, pool: Pool, source: Source, release: ReleaseState) -> PoolProgress:
+        wanted = wanted_workers(pool)
+        if not source.clones:
+            ready = self.ready_replicas.get((pool.namespace, pool.object_name), 0)
+            return PoolProgress(pool, source, release, wanted, ready)
+        disks = cloned_disks(pool, source.golden, self.volumes)
+        troubles = [
+            disk_trouble(volume)
+            for volume in self.volumes
+            if volume.namespace == pool.namespace and volume.name in disks.unfinished
+        ]
+        trouble = "".join(f"; {text}" for text in troubles if text)
+        return PoolProgress(pool, source, release, wanted, len(disks.finished), disks.unfinished, trouble)
