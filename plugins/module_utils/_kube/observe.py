@@ -45,23 +45,29 @@ class _Feed(threading.Thread):
         self.client, self.target, self.changes, self.halt = client, target, changes, stop
 
     def run(self) -> None:
-        target = self.target
         while not self.halt.is_set():
+            started = time.monotonic()
             try:
-                answer = self.client.list(target.resource, target.namespace, target.selector)
-                fresh = {_key(item): item for item in answer["items"]}
-                self.changes.put((target, "LIST", fresh))
-                version = str((answer.get("metadata") or {}).get("resourceVersion") or "0")
-                for event, obj in self.client.watch(
-                    target.resource, target.namespace, version, _WATCH_SECONDS, target.selector
-                ):
-                    if self.halt.is_set():
-                        return
-                    if event != "BOOKMARK":
-                        self.changes.put((target, event, obj))
+                self._once()
             except KubeError as error:
-                self.changes.put((target, "ERROR", error))
+                self.changes.put((self.target, "ERROR", error))
+            except Exception as error:  # noqa: BLE001 (a feed that died silently would look like a wait without news)
+                self.changes.put((self.target, "ERROR", KubeError("watch", self.target.resource.kind, repr(error))))
+            if time.monotonic() - started < _AGAIN_SECONDS:
                 self.halt.wait(_AGAIN_SECONDS)
+
+    def _once(self) -> None:
+        target = self.target
+        answer = self.client.list(target.resource, target.namespace, target.selector)
+        self.changes.put((target, "LIST", {_key(item): item for item in answer["items"]}))
+        version = str((answer.get("metadata") or {}).get("resourceVersion") or "0")
+        if self.halt.is_set():
+            return
+        for event, obj in self.client.watch(target.resource, target.namespace, version, _WATCH_SECONDS, target.selector):
+            if self.halt.is_set():
+                return
+            if event != "BOOKMARK":
+                self.changes.put((target, event, obj))
 
 
 def observe(
