@@ -35,7 +35,9 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m lab", description="A real Kubernetes API on loopback with a small Cozystack beside it.")
+    parser = argparse.ArgumentParser(
+        prog="python -m lab", description="A real Kubernetes API on loopback with a small Cozystack beside it."
+    )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands.add_parser("build", help="make etcd and kube-apiserver ready")
     for name, text in (("up", "start"), ("down", "stop"), ("status", "look"), ("env", "print export lines")):

@@ -49,7 +49,9 @@ class Authority:
         self._folder = folder
         self._subject = _name(common_name)
         self._key = ec.generate_private_key(ec.SECP256R1())
-        builder = self._builder(self._subject, self._key).add_extension(x509.BasicConstraints(ca=True, path_length=0), True)
+        builder = self._builder(self._subject, self._key).add_extension(
+            x509.BasicConstraints(ca=True, path_length=0), True
+        )
         usage = x509.KeyUsage(
             digital_signature=True, key_cert_sign=True, crl_sign=True, content_commitment=False, key_encipherment=False,
             data_encipherment=False, key_agreement=False, encipher_only=False, decipher_only=False,
@@ -58,7 +60,9 @@ class Authority:
 
     def _builder(self, subject: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
         now = datetime.datetime.now(datetime.UTC)
-        builder = x509.CertificateBuilder().subject_name(subject).issuer_name(self._subject).public_key(key.public_key())
+        builder = (
+            x509.CertificateBuilder().subject_name(subject).issuer_name(self._subject).public_key(key.public_key())
+        )
         builder = builder.serial_number(x509.random_serial_number()).not_valid_before(now - _SKEW)
         # Python 3.13 verifies strictly: every certificate has to name its issuer's key.
         authority = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
@@ -78,7 +82,7 @@ class Authority:
         hosts: tuple[str, ...] = (),
         organization: str = "",
     ) -> None:
-        """Write a certificate for ``common_name`` (its user name) and ``organization`` (its group) with SANs ``hosts``."""
+        """Write a certificate; ``common_name`` is its user name, ``organization`` its group, ``hosts`` its SANs."""
         key = ec.generate_private_key(ec.SECP256R1())
         builder = self._builder(_name(common_name, organization), key)
         builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), True)
@@ -89,15 +93,19 @@ class Authority:
 
 
 def write(folder: Path) -> None:
-    """Fill ``folder``: ca, apiserver, etcd, admin, apps-api, front-proxy-ca, front-proxy-client (.crt, .key), sa.{key,pub}."""
+    """Fill ``folder``: ca, apiserver, etcd, admin, apps-api, front-proxy-ca, front-proxy-client (.crt, .key), sa.*."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     authority = Authority(folder, "ca", "lab-ca")
     authority.issue("apiserver", "kube-apiserver", (_SERVER, _CLIENT), _APISERVER)
     authority.issue("etcd", "etcd", (_SERVER, _CLIENT), _LOCAL)
     authority.issue("admin", "lab-admin", (_CLIENT,), organization="system:masters")
     authority.issue("apps-api", "apps-api", (_SERVER,), _LOCAL)
-    Authority(folder, "front-proxy-ca", "lab-front-proxy-ca").issue("front-proxy-client", "front-proxy-client", (_CLIENT,))
+    Authority(folder, "front-proxy-ca", "lab-front-proxy-ca").issue(
+        "front-proxy-client", "front-proxy-client", (_CLIENT,)
+    )
     signer = ec.generate_private_key(ec.SECP256R1())
     _write_key(folder / "sa.key", signer)
-    public = signer.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    public = signer.public_key().public_bytes(
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
     (folder / "sa.pub").write_bytes(public)

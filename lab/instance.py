@@ -8,6 +8,7 @@ import contextlib
 import fcntl
 import json
 import shutil
+import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -16,13 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-import yaml
 
-from lab import binaries, certs, processes, seed, servers
+from lab import binaries, certs, furnish, processes, servers
 from lab.api import Api, ApiError
 from lab.processes import Process, ProcessDied
 
-CRDS = Path(__file__).parent / "crds"
 CONTROLLERS = ("operator", "releases", "cdi", "apps", "images")
 _MARKER = "lab.lock"
 _READY_SECONDS, _CONTROLLERS_SECONDS, _PORT_ATTEMPTS = 60.0, 30.0, 4
@@ -131,7 +130,6 @@ def _start(home: Path, folder: Path, options: Options, say: Say) -> dict[str, An
     running, port = _start_servers(home, folder, say)
     about = _describe(home, port, options)
     _save(home, about, running, ready=False)
-    asyncio.run(_furnish(home, running))
     if options.controllers:
         controllers = _start_controllers(home, options)
         running.append(controllers)
@@ -155,16 +153,17 @@ def _clean(home: Path) -> None:
 
 
 def _start_servers(home: Path, folder: Path, say: Say) -> tuple[list[Process], int]:
-    """Both at once (kube-apiserver waits for etcd); again with new ports when another process was faster."""
+    """etcd and kube-apiserver, furnished and ready; again with new ports when another process was faster."""
     for attempt in range(1, _PORT_ATTEMPTS + 1):
         client, peer, port = servers.free_ports(3)
         servers.write_private(home / "kubeconfig", servers.kubeconfig(home, port))
-        etcd = processes.spawn(home, "etcd", servers.etcd_command(folder / "etcd", home, client, peer))
-        apiserver = processes.spawn(
-            home, "kube-apiserver", servers.apiserver_command(folder / "kube-apiserver", home, port, client)
-        )
         try:
-            asyncio.run(_wait_ready(home, [etcd, apiserver]))
+            etcd = processes.spawn(home, "etcd", servers.etcd_command(folder / "etcd", home, client, peer))
+            # kube-apiserver would find the door closed and wait a second before it knocks again.
+            _wait_listening(home, etcd, client)
+            command = servers.apiserver_command(folder / "kube-apiserver", home, port, client)
+            running = [etcd, processes.spawn(home, "kube-apiserver", command)]
+            asyncio.run(furnish.furnish(home, running, _READY_SECONDS))
         except ProcessDied as died:
             processes.stop_all(home, grace=0.0)
             if "address already in use" not in died.log or attempt == _PORT_ATTEMPTS:
@@ -172,48 +171,18 @@ def _start_servers(home: Path, folder: Path, say: Say) -> tuple[list[Process], i
             say("a port was taken meanwhile; trying others")
             shutil.rmtree(home / "etcd", ignore_errors=True)
         else:
-            return [etcd, apiserver], port
+            return running, port
     raise LabError("no free ports")
 
 
-async def _wait_ready(home: Path, running: list[Process]) -> None:
+def _wait_listening(home: Path, process: Process, port: int) -> None:
     deadline = time.monotonic() + _READY_SECONDS
-    async with Api(home / "kubeconfig", "lab-up") as api:
-        while True:
-            processes.check(home, running)
-            with contextlib.suppress(ApiError, aiohttp.ClientError, OSError):
-                if await api.request("GET", "/readyz") == "ok":
-                    return
-            if time.monotonic() > deadline:
-                tail = processes.tail(home, "kube-apiserver")
-                raise LabError(f"kube-apiserver was not ready after {_READY_SECONDS:.0f} s; its log ends:\n{tail}")
-            await asyncio.sleep(0.05)
-
-
-async def _furnish(home: Path, running: list[Process]) -> None:
-    """Custom resource definitions, then the objects that every platform has."""
-    definitions = [crd for path in sorted(CRDS.glob("*.yaml")) for crd in yaml.load(path.read_text(), _Loader)["items"]]
-    async with Api(home / "kubeconfig", "lab-up") as api:
-        async with asyncio.TaskGroup() as group:
-            for crd in definitions:
-                group.create_task(api.ensure(crd))
-        wanted = {crd["metadata"]["name"] for crd in definitions}
-        deadline = time.monotonic() + _READY_SECONDS
-        while wanted:
-            processes.check(home, running)
-            wanted -= {crd["metadata"]["name"] for crd in await api.list("CustomResourceDefinition") if _established(crd)}
-            if wanted and time.monotonic() > deadline:
-                raise LabError(f"not established: {', '.join(sorted(wanted))}")
-            await asyncio.sleep(0.05 if wanted else 0)
-        await seed.apply(api)
-
-
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-def _established(crd: dict[str, Any]) -> bool:
-    conditions = (crd.get("status") or {}).get("conditions") or []  # null on a fresh definition
-    return any(condition["type"] == "Established" and condition["status"] == "True" for condition in conditions)
+    while time.monotonic() < deadline:
+        processes.check(home, [process])
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1.0):
+            return
+        time.sleep(0.01)
+    raise LabError(f"etcd did not listen within {_READY_SECONDS:.0f} s; its log ends:\n{processes.tail(home, 'etcd')}")
 
 
 def _start_controllers(home: Path, options: Options) -> Process:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes that outlive the command that started them, and that only their owner may stop.
 
-A child writes its own record (pid and kernel start time) between fork and exec. So whoever is killed, and whenever,
-no running process is unknown: before that moment there is nothing but a copy of the starter, which holds the home's lock.
+A child writes its own record (pid and kernel start time) between fork and exec. So whoever is killed, and whenever, no
+running process is unknown: before that moment there is nothing but a copy of the starter, which holds the home's lock.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class ProcessDied(Exception):
 
 @dataclass(frozen=True)
 class Process:
-    """``started`` is field 22 of /proc/PID/stat (clock ticks since boot): with the pid it names one process for good."""
+    """``started`` is field 22 of /proc/PID/stat (clock ticks since boot): with the pid it names one process."""
 
     name: str
     pid: int
@@ -51,7 +51,7 @@ def _names_home(pid: int, home: Path) -> bool:
         arguments = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
     except OSError:
         return False
-    values = [argument.partition("=")[2] if argument.startswith("--") and "=" in argument else argument for argument in arguments]
+    values = [argument.partition("=")[2] if argument.startswith("--") else argument for argument in arguments]
     return any(value == str(home) or value.startswith(f"{home}/") for value in values)
 
 
@@ -105,7 +105,7 @@ def spawn(home: Path, name: str, command: Sequence[str], cwd: Path | None = None
     with log_path(home, name).open("ab") as log:
         child = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=cwd, start_new_session=True,
-            preexec_fn=lambda: _record_self(home, name),  # noqa: PLW1509
+            preexec_fn=lambda: _record_self(home, name),
         )  # fmt: skip
     child.returncode = 0  # Popen would warn at exit that the process still runs; it shall
     _children.append(child.pid)

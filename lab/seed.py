@@ -7,11 +7,13 @@ The platform Package and everything that follows from it are not here: scenarios
 from __future__ import annotations
 
 import asyncio
+import base64
 import copy
 import json
 from typing import Any
 
 from lab.api import Api, Object, key_of
+from lab.kinds import KINDS
 
 DRIVER = "linstor.csi.linbit.com"
 SYSTEM, PUBLIC, ROOT = "cozy-system", "cozy-public", "tenant-root"
@@ -146,7 +148,7 @@ def platform_package(variant: str = "isp-full", values: Object | None = None) ->
 
 def instancetypes() -> list[Object]:
     """The `u1` series: virtual CPUs and memory."""
-    sizes = {"small": (1, 2), "medium": (1, 4), "large": (2, 8), "xlarge": (4, 16), "2xlarge": (8, 32), "4xlarge": (16, 64)}
+    sizes = {"small": (1, 2), "medium": (1, 4), "large": (2, 8), "xlarge": (4, 16), "2xlarge": (8, 32)}
     return [
         _object(
             "VirtualMachineClusterInstancetype", "instancetype.kubevirt.io/v1beta1", f"u1.{name}",
@@ -157,9 +159,15 @@ def instancetypes() -> list[Object]:
 
 
 def values_secret(namespace: str, cluster: Object | None = None) -> Object:
-    """Secret `cozystack-values`: what releases of a namespace inherit (`_cluster`, `_namespace`), as YAML in one key."""
+    """Secret `cozystack-values`: what the releases of a namespace inherit, `_cluster` and `_namespace`, as YAML."""
     content = {"_cluster": cluster or {}, "_namespace": {}}
-    return _object("Secret", "v1", "cozystack-values", namespace, stringData={"values.yaml": json.dumps(content)})
+    return _object(
+        "Secret",
+        "v1",
+        "cozystack-values",
+        namespace,
+        data={"values.yaml": base64.b64encode(json.dumps(content).encode()).decode()},
+    )
 
 
 def everything() -> list[list[Object]]:
@@ -169,16 +177,19 @@ def everything() -> list[list[Object]]:
 
 
 async def put(api: Api, obj: Object) -> None:
-    """Apply one object with its status, wherever its kind keeps that. Errors: ApiError."""
-    await api.ensure(obj)
+    """Apply one object with its status, wherever its kind keeps that. Errors: ApiError.
+
+    Server-side apply: one request whether it is there or not, and kube-apiserver does not hold it back when the
+    definition is quite new (as it does with a create).
+    """
+    namespace, name = key_of(obj)
+    path, query = KINDS[obj["kind"]].path(namespace, name), {"fieldManager": "lab", "force": "true"}
+    await api.request("PATCH", path, obj, "application/apply-patch+yaml", query)
     if obj["kind"] in _WITH_STATUS and "status" in obj:
-        namespace, name = key_of(obj)
         await api.patch(obj["kind"], name, {"status": obj["status"]}, namespace, "status")
 
 
 async def apply(api: Api) -> None:
-    """Create or update them all. Errors: ApiError (in an ExceptionGroup)."""
+    """Create or update them all. Errors: ApiError."""
     for wave in everything():
-        async with asyncio.TaskGroup() as group:
-            for obj in wave:
-                group.create_task(put(api, obj))
+        await asyncio.gather(*(put(api, obj) for obj in wave))
