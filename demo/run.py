@@ -24,7 +24,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from lab.ledger import Ledger  # noqa: E402
+from lab.ledger import Ledger
 
 PRODUCT = "cozystack.worker_image"
 POOL_ANNOTATION = "kubernetes-worker-image.cozystack.io/pool"
@@ -44,8 +44,12 @@ class Demo:
         self.environment = dict(os.environ)
 
     def lab_command(self, *arguments: str) -> None:
-        subprocess.run([sys.executable, "-m", "lab", *arguments, "--home", str(self.home)], cwd=ROOT, check=True,
-                       stdout=None if self.verbose else subprocess.DEVNULL)
+        subprocess.run(
+            [sys.executable, "-m", "lab", *arguments, "--home", str(self.home)],
+            cwd=ROOT,
+            check=True,
+            stdout=None if self.verbose else subprocess.DEVNULL,
+        )
 
     def start(self) -> None:
         started = time.monotonic()
@@ -229,7 +233,10 @@ def main() -> None:
     print(table(figures))
     (demo.home / "demo.json").write_text(json.dumps(figures, indent=2) + "\n")
     wrong = verdict(figures)
-    say(f"figures are in {os.path.relpath(demo.home / 'demo.json')}" + ("" if not arguments.keep else "; the lab is still up"))
+    say(
+        f"figures are in {os.path.relpath(demo.home / 'demo.json')}"
+        + ("" if not arguments.keep else "; the lab is still up")
+    )
     if wrong:
         sys.exit("demo: " + "; ".join(wrong))
 

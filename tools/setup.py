@@ -47,7 +47,9 @@ def newest_python() -> str:
     for python in [*ordered, sys.executable]:
         if usable(python):
             return python
-    sys.exit("setup: no Python 3.11 or newer with the venv module was found; install one (Debian: python3 python3-venv)")
+    sys.exit(
+        "setup: no Python 3.11 or newer with the venv module was found; install one (Debian: python3 python3-venv)"
+    )
 
 
 def link_collection() -> None:

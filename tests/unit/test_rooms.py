@@ -83,7 +83,9 @@ def test_the_rule_itself_notices_a_breach(place: str, source: str, expected: lis
 
 def test_every_room_of_the_design_has_files() -> None:
     assert {path.name for path in UTILS.iterdir() if path.name.startswith("_") and path.is_dir()} - {"__pycache__"} == {
-        *PURE, "_kube", "_run",
+        *PURE,
+        "_kube",
+        "_run",
     }
 
 

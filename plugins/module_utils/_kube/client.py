@@ -44,7 +44,7 @@ class Client:
         """Seconds: what Retry-After says (at most 30), else 0.2, 0.4, 0.8 ... with jitter."""
         told = answer.headers.get("Retry-After", "") if answer else ""
         base = min(float(told), 30.0) if told.isdigit() else 0.2 * 2**attempt
-        return base * random.uniform(0.8, 1.2)  # noqa: S311 (jitter)
+        return base * random.uniform(0.8, 1.2)
 
     def _exchange(
         self, verb: str, subject: str, method: str, path: str, query: Mapping[str, str], body: Any, content_type: str
@@ -81,7 +81,7 @@ class Client:
             raise KubeError(verb, subject, "the answer is not a JSON object; is this address a Kubernetes API?")
         return decoded
 
-    def list(self, resource: Resource, namespace: str | None = None, selector: str | None = None) -> dict[str, Any]:
+    def listing(self, resource: Resource, namespace: str | None = None, selector: str | None = None) -> dict[str, Any]:
         """The whole list object (items, metadata.resourceVersion). Errors: KubeError, 404 when the API is not there."""
         query = {"labelSelector": selector} if selector else {}
         subject = subject_of(resource, namespace)
@@ -91,8 +91,10 @@ class Client:
             raise KubeError("list", subject, "the answer has no items; is this address a Kubernetes API?")
         return answer
 
-    def items(self, resource: Resource, namespace: str | None = None, selector: str | None = None) -> list[dict[str, Any]]:
-        return [item for item in self.list(resource, namespace, selector)["items"] if isinstance(item, dict)]
+    def items(
+        self, resource: Resource, namespace: str | None = None, selector: str | None = None
+    ) -> list[dict[str, Any]]:
+        return [item for item in self.listing(resource, namespace, selector)["items"] if isinstance(item, dict)]
 
     def get(self, resource: Resource, name: str, namespace: str | None = None) -> dict[str, Any] | None:
         """The object, or None when it does not exist."""
@@ -133,7 +135,12 @@ class Client:
         return True
 
     def watch(
-        self, resource: Resource, namespace: str | None, resource_version: str, seconds: float, selector: str | None = None
+        self,
+        resource: Resource,
+        namespace: str | None,
+        resource_version: str,
+        seconds: float,
+        selector: str | None = None,
     ) -> Iterator[tuple[str, dict[str, Any]]]:
         """Events (ADDED, MODIFIED, DELETED, BOOKMARK) for at most this long. KubeError 410 when the version is too old."""
         subject = subject_of(resource, namespace)
@@ -152,7 +159,9 @@ class Client:
                 event = self._json("watch", subject, line)
                 obj = event.get("object") or {}
                 if event.get("type") == "ERROR":
-                    raise KubeError("watch", subject, str(obj.get("message") or "error event"), int(obj.get("code") or 500))
+                    raise KubeError(
+                        "watch", subject, str(obj.get("message") or "error event"), int(obj.get("code") or 500)
+                    )
                 yield str(event.get("type")), obj
         except StreamRefused as refused:
             raise error_of_answer("watch", subject, refused.answer.status, refused.answer.body) from refused

@@ -43,7 +43,7 @@ _PROXY_HEADERS: dict[str, tuple[dict[str, Any], str]] = {
 }
 _IDENTITY = ("host", "api_key", "username", "password", "client_cert", "client_key", "ca_cert", "validate_certs")
 _FILES = ("ca_cert", "client_cert", "client_key")
-_SERVICE_ACCOUNT_TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount/token"  # noqa: S105 (a path)
+_SERVICE_ACCOUNT_TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 
 
 def connection_argument_spec() -> dict[str, Any]:
@@ -110,7 +110,7 @@ def resolve(params: Mapping[str, Any], environ: Mapping[str, str]) -> Settings:
     kubeconfig, context = given.pop("kubeconfig", None), given.pop("context", None)
     # As in kubernetes.core, a host with a way to prove who one is needs no kubeconfig.
     proof = any(name in given for name in ("api_key", "username", "client_cert"))
-    common = {"options": given, "proxy_headers": headers, "secrets": frozenset(secrets)}
+    common: dict[str, Any] = {"options": given, "proxy_headers": headers, "secrets": frozenset(secrets)}
     if not task_names_config and "host" in given and (proof or kubeconfig is None):
         return Settings(**common)
     if kubeconfig is None:
@@ -191,7 +191,7 @@ def make_api_client(settings: Settings) -> Any:
         configuration.api_key = {"authorization": f"Bearer {options['api_key']}"}
         configuration.refresh_api_key_hook = None
     if settings.proxy_headers:
-        configuration.proxy_headers = urllib3.util.make_headers(**settings.proxy_headers)
+        configuration.proxy_headers = urllib3.util.make_headers(**dict[str, Any](settings.proxy_headers))
     api = client.ApiClient(configuration)
     if "username" in options and "password" in options:
         basic = urllib3.util.make_headers(basic_auth=f"{options['username']}:{options['password']}")

@@ -21,6 +21,7 @@ Objects = dict[tuple[str, str], dict[str, Any]]  # (namespace, name) -> object
 # A watch that gives no sign for this long is opened anew: load balancers drop idle streams silently.
 _WATCH_SECONDS = 240.0
 _AGAIN_SECONDS = 1.0
+_IDLE_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -58,12 +59,14 @@ class _Feed(threading.Thread):
 
     def _once(self) -> None:
         target = self.target
-        answer = self.client.list(target.resource, target.namespace, target.selector)
+        answer = self.client.listing(target.resource, target.namespace, target.selector)
         self.changes.put((target, "LIST", {_key(item): item for item in answer["items"]}))
         version = str((answer.get("metadata") or {}).get("resourceVersion") or "0")
         if self.halt.is_set():
             return
-        for event, obj in self.client.watch(target.resource, target.namespace, version, _WATCH_SECONDS, target.selector):
+        for event, obj in self.client.watch(
+            target.resource, target.namespace, version, _WATCH_SECONDS, target.selector
+        ):
             if self.halt.is_set():
                 return
             if event != "BOOKMARK":
@@ -77,8 +80,12 @@ def observe(
     seconds: float,
     clock: Callable[[], float] = time.monotonic,
 ) -> bool:
-    """True when ``judge`` says so, False when the time is over. It is asked once all targets are listed, and after
-    every change; what it raises ends the wait. Rights are not waited for: a 401, 403 or 404 of a target is raised."""
+    """True when ``judge`` says so, False when the time is over.
+
+    It is asked once all targets are listed, after every change, and every few seconds while nothing changes, since some
+    states count as trouble only after a while. What it raises ends the wait. Rights are not waited for: a 401, 403 or
+    404 of a target is raised.
+    """
     changes: queue.SimpleQueue[Any] = queue.SimpleQueue()
     stop = threading.Event()
     state: dict[Target, Objects] = {}
@@ -91,15 +98,13 @@ def observe(
             if left <= 0:
                 return False
             try:
-                target, event, payload = changes.get(timeout=left)
+                found = [changes.get(timeout=min(left, _IDLE_SECONDS))]
+                while not changes.empty():
+                    found.append(changes.get_nowait())
             except queue.Empty:
-                return False
-            while True:
+                found = []
+            for target, event, payload in found:
                 _take(state, target, event, payload)
-                try:
-                    target, event, payload = changes.get_nowait()
-                except queue.Empty:
-                    break
             if len(state) == len(targets) and judge(state):
                 return True
     finally:

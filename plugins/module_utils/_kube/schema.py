@@ -31,12 +31,16 @@ def _resolve(schema: Any, schemas: Mapping[str, Any], depth: int = 0) -> Mapping
 
 def spec_properties(document: Mapping[str, Any], kind: str) -> Mapping[str, Any] | None:
     """``spec.properties`` of a kind in an OpenAPI v3 document, one level resolved; None when it is not described."""
-    schemas = (document.get("components") or {}).get("schemas") if isinstance(document.get("components"), Mapping) else None
+    schemas = (
+        (document.get("components") or {}).get("schemas") if isinstance(document.get("components"), Mapping) else None
+    )
     if not isinstance(schemas, Mapping):
         return None
     for schema in schemas.values():
         kinds = schema.get("x-kubernetes-group-version-kind") if isinstance(schema, Mapping) else None
-        if not isinstance(kinds, list) or not any(isinstance(item, Mapping) and item.get("kind") == kind for item in kinds):
+        if not isinstance(kinds, list) or not any(
+            isinstance(item, Mapping) and item.get("kind") == kind for item in kinds
+        ):
             continue
         spec = _resolve((schema.get("properties") or {}).get("spec"), schemas)
         properties = spec.get("properties")

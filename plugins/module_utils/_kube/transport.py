@@ -33,7 +33,9 @@ class Answer:
 class Transport(Protocol):
     """What the client needs; tests put a scripted one here."""
 
-    def request(self, method: str, path: str, query: Mapping[str, str], body: bytes | None, content_type: str) -> Answer:
+    def request(
+        self, method: str, path: str, query: Mapping[str, str], body: bytes | None, content_type: str
+    ) -> Answer:
         """One exchange. Errors: NoAnswer."""
 
     def stream(self, path: str, query: Mapping[str, str], seconds: float) -> Iterator[bytes]:
@@ -81,8 +83,9 @@ class HttpTransport:
         return headers
 
     def _send(self, method: str, path: str, query: Mapping[str, str], **kwargs: Any) -> Any:
-        import urllib3
         from urllib.parse import urlencode
+
+        import urllib3
 
         url = self.host + path + (f"?{urlencode(query)}" if query else "")
         try:
@@ -91,12 +94,15 @@ class HttpTransport:
             raise NoAnswer(f"cannot connect to {self.host}: {_plain(error)}", sent=False) from error
         except urllib3.exceptions.SSLError as error:
             raise NoAnswer(
-                f"TLS with {self.host} failed: {_plain(error)}; give the right ca_cert (K8S_AUTH_SSL_CA_CERT)", sent=False
+                f"TLS with {self.host} failed: {_plain(error)}; give the right ca_cert (K8S_AUTH_SSL_CA_CERT)",
+                sent=False,
             ) from error
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
             raise NoAnswer(f"no answer from {self.host}: {_plain(error)}", sent=True) from error
 
-    def request(self, method: str, path: str, query: Mapping[str, str], body: bytes | None, content_type: str) -> Answer:
+    def request(
+        self, method: str, path: str, query: Mapping[str, str], body: bytes | None, content_type: str
+    ) -> Answer:
         headers = self._headers(content_type if body is not None else None)
         answer = self._send(method, path, query, body=body, headers=headers, timeout=self._timeout)
         return Answer(answer.status, dict(answer.headers), answer.data)

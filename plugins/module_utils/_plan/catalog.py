@@ -112,7 +112,11 @@ def merge_images(declared: Sequence[Mapping[str, Any]], live: Sequence[Any], exa
             seen.add(pair)
         elif not exact:
             merged.append(entry)
-    merged += [{key: value for key, value in entry.items() if value is not None} for entry in declared if _pair(entry) not in seen]
+    merged += [
+        {key: value for key, value in entry.items() if value is not None}
+        for entry in declared
+        if _pair(entry) not in seen
+    ]
     return merged
 
 

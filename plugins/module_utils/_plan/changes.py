@@ -53,7 +53,9 @@ def equal(path: Path, declared: Any, live: Any) -> bool:
     return type(declared) is type(live) and bool(declared == live)
 
 
-def compare(declared: Mapping[str, Any], live: Mapping[str, Any], same: Same = equal, at: Path = ()) -> tuple[Change, ...]:
+def compare(
+    declared: Mapping[str, Any], live: Mapping[str, Any], same: Same = equal, at: Path = ()
+) -> tuple[Change, ...]:
     """Changes that make the live object show what is declared, in declared order.
 
     Only declared fields count. Maps are compared key by key, lists as a whole (they are replaced whole by a merge

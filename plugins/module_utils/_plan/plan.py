@@ -63,7 +63,9 @@ class Plan:
     @property
     def hash(self) -> str:
         """sha256 over kind, place and payload of every step, in order. The same plan has the same hash anywhere."""
-        facts = [[step.action, step.kind, step.namespace, step.name, step.payload, step.rolls_workers] for step in self.steps]
+        facts = [
+            [step.action, step.kind, step.namespace, step.name, step.payload, step.rolls_workers] for step in self.steps
+        ]
         text = json.dumps(facts, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 

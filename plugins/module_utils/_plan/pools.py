@@ -19,7 +19,9 @@ KIND = "KubernetesNodes"
 API_VERSION = "apps.cozystack.io/v1alpha1"
 _FORMS = ("builtin", "factory")
 _FORM_KEYS = {"builtin": ("schematicID", "version"), "factory": ("schematicID", "version", "imageFactoryURL")}
-_QUANTITIES = frozenset({("diskSize",), ("resources", "cpu"), ("resources", "memory"), ("podCpuLimit",), ("podCpuRequest",)})
+_QUANTITIES = frozenset(
+    {("diskSize",), ("resources", "cpu"), ("resources", "memory"), ("podCpuLimit",), ("podCpuRequest",)}
+)
 _SPEC = ("spec",)
 
 
@@ -58,10 +60,13 @@ def _whole_forms(os_image: Any) -> Any:
     """
     if not isinstance(os_image, Mapping) or not any(form in os_image for form in _FORMS):
         return None if os_image == {} else os_image
-    whole: dict[str, Any] = {form: None for form in _FORMS}
+    whole: dict[str, Any] = dict.fromkeys(_FORMS)
     for form, keys in os_image.items():
         if isinstance(keys, Mapping):
-            whole[form] = {**dict.fromkeys(_FORM_KEYS.get(form, ())), **{key: value or None for key, value in keys.items()}}
+            whole[form] = {
+                **dict.fromkeys(_FORM_KEYS.get(form, ())),
+                **{key: value or None for key, value in keys.items()},
+            }
         else:
             whole[form] = keys
     return whole

@@ -17,6 +17,7 @@ from .._kube.connection import connection_argument_spec, resolve
 from .._kube.errors import ConnectionOptionError, KubeError
 from .._kube.transport import HttpTransport
 from .failures import Failure
+from .progress import Reporter, file_writer
 
 POLICY_SPEC: dict[str, Any] = {
     "refuse_on": {"type": "list", "elements": "str", "default": []},
@@ -32,6 +33,7 @@ class Session:
     client: Client
     check_mode: bool
     warn: Callable[[str], None]
+    reporter: Reporter
 
 
 Job = Callable[[Session], dict[str, Any]]
@@ -49,8 +51,12 @@ def run_module(job: Job, argument_spec: Mapping[str, Any], **kwargs: Any) -> Non
         module.no_log_values.update(settings.secrets)
         transport = HttpTransport(settings)
         if not transport.verifies:
-            module.warn(f"the certificate of {transport.host} is not verified; give a CA (ca_cert, K8S_AUTH_SSL_CA_CERT)")
-        result = job(Session(module.params, Client(transport, note=module.debug), module.check_mode, module.warn))
+            module.warn(
+                f"the certificate of {transport.host} is not verified; give a CA (ca_cert, K8S_AUTH_SSL_CA_CERT)"
+            )
+        reporter = Reporter(file_writer(os.environ))
+        client = Client(transport, note=lambda text: reporter.tell(text, text))
+        result = job(Session(module.params, client, module.check_mode, module.warn, reporter))
     except ImportError as error:
         module.fail_json(msg=missing_required_lib("kubernetes"), exception=str(error))
     except Failure as error:

@@ -32,7 +32,12 @@ _NAME_PREFIX = "talos-worker-"
 def golden_image_info(session: Session) -> dict[str, Any]:
     """Job of module golden_image_info."""
     snapshot = Snapshot(session.client).read(
-        [Scope(DATA_VOLUME, None, (GOLDEN_NAMESPACE,)), Scope(CLAIM, GOLDEN_NAMESPACE), Scope(PACKAGE), Scope(KUBERNETES_NODES)],
+        [
+            Scope(DATA_VOLUME, None, (GOLDEN_NAMESPACE,)),
+            Scope(CLAIM, GOLDEN_NAMESPACE),
+            Scope(PACKAGE),
+            Scope(KUBERNETES_NODES),
+        ],
         required=[DATA_VOLUME],
     )
     volumes = [DataVolume.from_api(item) for item in snapshot.lists[DATA_VOLUME]]
@@ -45,7 +50,7 @@ def golden_image_info(session: Session) -> dict[str, Any]:
     pools_read = snapshot.items(KUBERNETES_NODES)
     users = users_by_golden([Pool.from_api(item) for item in pools_read or []], volumes)
     golden_volumes = {volume.name: volume for volume in volumes if volume.namespace == GOLDEN_NAMESPACE}
-    listed = catalog.by_golden if catalog is not None else {}
+    listed = catalog.by_golden() if catalog is not None else {}
     found = []
     for golden in goldens(names, golden_volumes.values(), claims):
         volume = golden_volumes.get(golden.name)

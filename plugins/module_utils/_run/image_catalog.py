@@ -35,6 +35,7 @@ from .._storage.objects import Claim, DataVolume
 from .entry import Session
 from .failures import OptionFailure, Refusal, WaitFailure
 from .options import catalog_option
+from .progress import Reporter
 from .results import outcome
 from .waiting import (
     FAILED,
@@ -72,7 +73,9 @@ def image_catalog(session: Session) -> dict[str, Any]:
     declared = catalog_option(params["catalog"])
     absent_wanted = params["state"] == "absent"
     if absent_wanted and declared:
-        raise OptionFailure("catalog", "not used with state=absent, which only takes the package out of the enabled ones")
+        raise OptionFailure(
+            "catalog", "not used with state=absent, which only takes the package out of the enabled ones"
+        )
     for attempt in range(_CONFLICT_ATTEMPTS):
         prepared = _prepare(session, declared, absent_wanted)
         if session.check_mode or not prepared.plan.steps:
@@ -97,7 +100,8 @@ def _result(prepared: Prepared, found: list[Golden]) -> dict[str, Any]:
 
 def _prepare(session: Session, declared: Mapping[str, Any], removing: bool) -> Prepared:
     snapshot = Snapshot(session.client).read(
-        [Scope(PACKAGE), Scope(HELM_RELEASE, SYSTEM_NAMESPACE), Scope(DATA_VOLUME, GOLDEN_NAMESPACE)], required=[PACKAGE]
+        [Scope(PACKAGE), Scope(HELM_RELEASE, SYSTEM_NAMESPACE), Scope(DATA_VOLUME, GOLDEN_NAMESPACE)],
+        required=[PACKAGE],
     )
     by_name = {(item.get("metadata") or {}).get("name"): item for item in snapshot.lists[PACKAGE]}
     found = by_name.get(PLATFORM_PACKAGE)
@@ -169,7 +173,7 @@ def _apply(session: Session, prepared: Prepared) -> None:
 
 def _wait(session: Session, prepared: Prepared, seconds: float) -> list[Golden]:
     """Until every wanted golden is ready; ends early when the platform refuses or an import has no future."""
-    watch = _CatalogWait(prepared.wanted, prepared.catalog if prepared.plan.steps else None)
+    watch = _CatalogWait(session.reporter, prepared.wanted, prepared.catalog if prepared.plan.steps else None)
     if not prepared.plan.steps:
         first = {target: _by_key(prepared.snapshot.items(target.resource) or []) for target in watch.targets}
         if watch.judge(first):
@@ -190,8 +194,8 @@ class _CatalogWait:
     ``written`` is the catalog that this run wrote: both releases then have to carry it before they count.
     """
 
-    def __init__(self, wanted: tuple[str, ...], written: Mapping[str, Any] | None) -> None:
-        self.wanted, self.written = wanted, written
+    def __init__(self, reporter: Reporter, wanted: tuple[str, ...], written: Mapping[str, Any] | None) -> None:
+        self.reporter, self.wanted, self.written = reporter, wanted, written
         self.releases = Target(HELM_RELEASE, SYSTEM_NAMESPACE)
         self.volumes = Target(DATA_VOLUME, GOLDEN_NAMESPACE)
         self.claims = Target(CLAIM, GOLDEN_NAMESPACE)
@@ -212,6 +216,8 @@ class _CatalogWait:
                     goldens=[item.as_dict() for item in self.found],
                 )
         released = self._released({key: HelmRelease.from_api(item) for key, item in state[self.releases].items()})
+        states = [golden.state.state for golden in self.found]
+        self.reporter.tell(f"{states} {self.release_text}", pending_text(self.found) + self.release_text)
         return released and all(golden.state.ready for golden in self.found)
 
     def _released(self, releases: Mapping[tuple[str, str], HelmRelease]) -> bool:

@@ -59,7 +59,13 @@ def _result(prepared: Prepared, reports: Sequence[dict[str, Any]]) -> dict[str, 
     shown = []
     for report in reports:
         step = prepared.steps.get((report["namespace"], report["name"]))
-        shown.append({**report, "action": step.action if step else "none", "rolls_workers": step.rolls_workers if step else False})
+        shown.append(
+            {
+                **report,
+                "action": step.action if step else "none",
+                "rolls_workers": step.rolls_workers if step else False,
+            }
+        )
     return outcome(prepared.plan, prepared.verdict, pools=shown)
 
 
@@ -86,7 +92,9 @@ def _judge(pools: Sequence[Pool], steps: Mapping[tuple[str, str], Step], site: S
     changed = [pool for pool in pools if (pool.namespace, pool.name) in steps]
     unchanged = [pool for pool in pools if (pool.namespace, pool.name) not in steps]
     still = judge_pools(unchanged, site.cluster)
-    advice = still.advice + tuple(replace(found, message=f"{found.message} (unchanged by this run)") for found in still.refusals)
+    advice = still.advice + tuple(
+        replace(found, message=f"{found.message} (unchanged by this run)") for found in still.refusals
+    )
     freezing = tuple(_freeze(pool, site) for pool in changed if _freezes(pool, site))
     return judge_pools(changed, site.cluster).plus(Verdict(advice=advice + freezing, not_judged=still.not_judged))
 
@@ -127,7 +135,9 @@ def _write(session: Session, declared: Sequence[Pool], prepared: Prepared) -> No
         try:
             stored = _send(session, step, pool)
         except KubeError as error:
-            raise Failure(f"{error}{_so_far(done)}", **{**_result(prepared, ()), **error.as_dict(), "written": done}) from error
+            raise Failure(
+                f"{error}{_so_far(done)}", **{**_result(prepared, ()), **error.as_dict(), "written": done}
+            ) from error
         done.append(pool.subject)
         lost = dropped_fields(pool, stored)
         if lost:
@@ -171,7 +181,12 @@ def _remove(session: Session, pools: Sequence[Pool]) -> dict[str, Any]:
     }
     steps = {
         (pool.namespace, pool.name): Step(
-            DELETE, KIND, pool.namespace, pool.name, "the pool is to be absent; its workers and disks go with it", rolls_workers=True
+            DELETE,
+            KIND,
+            pool.namespace,
+            pool.name,
+            "the pool is to be absent; its workers and disks go with it",
+            rolls_workers=True,
         )
         for pool in pools
         if (pool.namespace, pool.name) in live
@@ -183,7 +198,11 @@ def _remove(session: Session, pools: Sequence[Pool]) -> dict[str, Any]:
         if session.params["wait"] != "none" and plan.steps:
             PoolWait.gone(session, pools)
     reports = [
-        {"namespace": pool.namespace, "name": pool.name, "action": "delete" if (pool.namespace, pool.name) in steps else "none"}
+        {
+            "namespace": pool.namespace,
+            "name": pool.name,
+            "action": "delete" if (pool.namespace, pool.name) in steps else "none",
+        }
         for pool in pools
     ]
     return outcome(plan, Verdict(), pools=reports)

@@ -14,7 +14,7 @@ from .._pool.pool import Pool
 from .entry import Session
 from .pool_wait import progress_of
 from .results import outcome
-from .site_state import blank_class, read_site
+from .site_state import read_site
 
 
 def node_pools_info(session: Session) -> dict[str, Any]:

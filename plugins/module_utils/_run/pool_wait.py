@@ -21,6 +21,7 @@ from .failures import WaitFailure
 from .site_state import SiteState
 from .waiting import FAILED, PoolProgress, Workers, release_state
 
+_SHOWN = 3
 _APP_SELECTOR = "apps.cozystack.io/application.kind=KubernetesNodes"
 
 
@@ -32,7 +33,11 @@ def _report(progress: PoolProgress) -> dict[str, Any]:
         "pool": progress.pool.pool,
         "source": progress.source.as_dict(),
         "release": progress.release.as_dict(),
-        "workers": {"wanted": progress.wanted_workers, "disks_ready": progress.ready_workers, "disks_pending": len(progress.unfinished)},
+        "workers": {
+            "wanted": progress.wanted_workers,
+            "disks_ready": progress.ready_workers,
+            "disks_pending": len(progress.unfinished),
+        },
     }
 
 
@@ -46,7 +51,9 @@ def _progress(
     ready = {(item.meta.namespace, item.meta.name): item.ready_replicas for item in deployments}
     workers = Workers(volumes, ready)
     return [
-        workers.progress(pool, resolve_source(pool.values), release_state(by_name.get((pool.namespace, pool.release_name))))
+        workers.progress(
+            pool, resolve_source(pool.values), release_state(by_name.get((pool.namespace, pool.release_name)))
+        )
         for pool in pools
     ]
 
@@ -84,7 +91,8 @@ class PoolWait:
         if not observe(self.session.client, targets, self._judge, seconds):
             open_ones = [item.text() for item in self.found if not self._finished(item)]
             raise WaitFailure(
-                f"Timed out after {seconds:g} s waiting for {len(open_ones)} of {len(self.pools)} pools: " + "; ".join(open_ones),
+                f"Timed out after {seconds:g} s waiting for {len(open_ones)} of {len(self.pools)} pools: "
+                + "; ".join(open_ones),
                 changed=bool(plan.steps),
                 plan=plan.as_dict(),
                 timed_out=True,
@@ -97,7 +105,17 @@ class PoolWait:
         volumes = [DataVolume.from_api(item) for item in state.get(self.volumes, {}).values()]
         deployments = [MachineDeployment.from_api(item) for item in state.get(self.deployments, {}).values()]
         self.found = _progress(self.pools, releases, volumes, deployments)
+        self._tell()
         return self._done()
+
+    def _tell(self) -> None:
+        still = [item for item in self.found if not self._finished(item)]
+        text = f"{len(self.found) - len(still)} of {len(self.found)} pools done"
+        shown = "".join(f"; {item.text()}" for item in still[:_SHOWN]) + (
+            f"; {len(still) - _SHOWN} more" if len(still) > _SHOWN else ""
+        )
+        releases = sum(item.released for item in self.found)
+        self.session.reporter.tell(f"{len(still)} {releases}", text + shown)
 
     def _finished(self, item: PoolProgress) -> bool:
         return item.released if self.what == "release" else item.complete

@@ -92,7 +92,7 @@ def read_site(
     schema = published_spec(client, KUBERNETES_NODES) if needs_schema else None
     lists: dict[str, Any] = {name: snapshot.items(resource) for name, resource in _LISTS.items()}
     cluster = ClusterState.from_lists(
-        **lists, pool_schema=schema, planned_goldens=planned.by_golden if planned is not None else {}
+        **lists, pool_schema=schema, planned_goldens=planned.by_golden() if planned is not None else {}
     )
     pools = [LivePool.from_api(item) for item in snapshot.lists[KUBERNETES_NODES]]
     unread = {resource.qualified: error.cause for resource, error in snapshot.unread.items()}

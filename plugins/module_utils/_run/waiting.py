@@ -143,7 +143,11 @@ def disk_trouble(volume: DataVolume) -> str:
     if volume.phase == "Failed":
         return f"disk {volume.name} failed"
     for condition in volume.conditions:
-        if condition.type == "Running" and condition.status == "False" and condition.reason in ("Error", "ImagePullFailed"):
+        if (
+            condition.type == "Running"
+            and condition.status == "False"
+            and condition.reason in ("Error", "ImagePullFailed")
+        ):
             return f"disk {volume.name}: {condition.message or condition.reason}"
         if condition.type == "Bound" and condition.status != "True" and condition.reason == "ErrExceededQuota":
             return f"disk {volume.name}: {condition.message or condition.reason}"

@@ -30,7 +30,9 @@ class Scripted:
         self.answers, self.streams = list(answers), list(streams or [[]])
         self.asked: list[tuple[str, str]] = []
 
-    def request(self, method: str, path: str, query: Mapping[str, str], body: bytes | None, content_type: str) -> Answer:
+    def request(
+        self, method: str, path: str, query: Mapping[str, str], body: bytes | None, content_type: str
+    ) -> Answer:
         self.asked.append((method, path))
         found = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(found, NoAnswer):

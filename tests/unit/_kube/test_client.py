@@ -28,8 +28,18 @@ def client(*answers: Any) -> tuple[Client, Scripted, list[float]]:
         (PACKAGE, None, None, "/apis/cozystack.io/v1alpha1/packages"),
         (PACKAGE, "ignored", "a.b", "/apis/cozystack.io/v1alpha1/packages/a.b"),
         (KUBERNETES_NODES, "t", "x", "/apis/apps.cozystack.io/v1alpha1/namespaces/t/kubernetesnodeses/x"),
-        (KUBERNETES_NODES, "t/../q", "a/b", "/apis/apps.cozystack.io/v1alpha1/namespaces/t%2F..%2Fq/kubernetesnodeses/a%2Fb"),
-        (Resource("PersistentVolumeClaim", "v1", "persistentvolumeclaims"), None, None, "/api/v1/persistentvolumeclaims"),
+        (
+            KUBERNETES_NODES,
+            "t/../q",
+            "a/b",
+            "/apis/apps.cozystack.io/v1alpha1/namespaces/t%2F..%2Fq/kubernetesnodeses/a%2Fb",
+        ),
+        (
+            Resource("PersistentVolumeClaim", "v1", "persistentvolumeclaims"),
+            None,
+            None,
+            "/api/v1/persistentvolumeclaims",
+        ),
     ],
 )
 def test_paths_are_built_and_escaped(resource: Resource, namespace: Any, name: Any, path: str) -> None:
@@ -53,7 +63,9 @@ def test_retry_after_is_obeyed_within_reason() -> None:
 
 def test_reads_give_up_after_a_bounded_number_of_attempts() -> None:
     api, transport, _ = client(*[refused()] * 9)
-    with pytest.raises(KubeError, match="Failed to list KubernetesNodes tenant-acme: cannot connect to https://api: Connection refused"):
+    with pytest.raises(
+        KubeError, match="Failed to list KubernetesNodes tenant-acme: cannot connect to https://api: Connection refused"
+    ):
         api.items(KUBERNETES_NODES, "tenant-acme")
     assert len(transport.asked) == 4
 

@@ -68,7 +68,9 @@ def test_host_from_the_task_takes_the_token_of_the_environment() -> None:
     assert settings.secrets == {"s3cret"}
 
 
-@pytest.mark.parametrize(("text", "expected"), [("False", False), ("false", False), ("0", False), ("no", False), ("True", True), ("1", True)])
+@pytest.mark.parametrize(
+    ("text", "expected"), [("False", False), ("false", False), ("0", False), ("no", False), ("True", True), ("1", True)]
+)
 def test_verification_is_read_from_text(text: str, expected: bool) -> None:
     assert resolve({}, {**AWX, "K8S_AUTH_VERIFY_SSL": text}).options["validate_certs"] is expected
 
@@ -92,7 +94,9 @@ def test_an_unusable_connection_names_option_and_value(params: Any, message: str
         make_api_client(resolve(params, {}))
 
 
-@pytest.mark.parametrize("content", ["", "{", "just text", "clusters: 7", "current-context: x\ncontexts: []\nclusters: []\nusers: []"])
+@pytest.mark.parametrize(
+    "content", ["", "{", "just text", "clusters: 7", "current-context: x\ncontexts: []\nclusters: []\nusers: []"]
+)
 def test_a_broken_kubeconfig_is_one_message(tmp_path: Path, content: str) -> None:
     path = tmp_path / "config"
     path.write_text(content)

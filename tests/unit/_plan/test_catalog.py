@@ -41,7 +41,10 @@ def test_an_empty_platform_gets_the_name_and_the_block() -> None:
 def test_foreign_packages_and_keys_are_written_back_whole() -> None:
     live = {
         "bundles": {"enabledPackages": ["cozystack.b", "cozystack.a"], "disabledPackages": ["x"]},
-        "kubernetesWorkerImage": {"futureKey": 1, "images": [{"schematicID": "other", "version": "v1.13.0", "note": "n"}]},
+        "kubernetesWorkerImage": {
+            "futureKey": 1,
+            "images": [{"schematicID": "other", "version": "v1.13.0", "note": "n"}],
+        },
     }
     assert values_patch({"images": [ENTRY]}, live) == {
         "bundles": {"enabledPackages": ["cozystack.b", "cozystack.a", NAME]},
@@ -71,7 +74,10 @@ def test_an_equal_size_keeps_its_spelling_when_another_field_changes() -> None:
 
 
 def test_exact_drops_entries_that_are_not_declared() -> None:
-    live = {"bundles": {"enabledPackages": [NAME]}, "kubernetesWorkerImage": {"images": [{"schematicID": "x", "version": "v1.0.0"}, ENTRY]}}
+    live = {
+        "bundles": {"enabledPackages": [NAME]},
+        "kubernetesWorkerImage": {"images": [{"schematicID": "x", "version": "v1.0.0"}, ENTRY]},
+    }
     assert values_patch({"images": [ENTRY]}, live, exact=True) == {"kubernetesWorkerImage": {"images": [ENTRY]}}
     assert values_patch({"images": [ENTRY]}, live, exact=False) == {}
 
@@ -93,7 +99,9 @@ def test_a_plan_hash_depends_on_what_would_be_written_and_on_nothing_else() -> N
     assert plans[0].hash != plans[2].hash
 
 
-@pytest.mark.parametrize("odd", [None, [], "x", {"spec": None}, {"spec": {"components": {"platform": None}}, "metadata": None}])
+@pytest.mark.parametrize(
+    "odd", [None, [], "x", {"spec": None}, {"spec": {"components": {"platform": None}}, "metadata": None}]
+)
 def test_a_package_of_any_shape_is_read_without_a_crash(odd: Any) -> None:
     found = PlatformPackage.from_api(odd if isinstance(odd, dict) else {})
     assert (found.enabled, found.catalog, found.variant) == ([], {}, "default")

@@ -18,7 +18,13 @@ def pool(**spec: Any) -> Pool:
 
 
 def live(**spec: Any) -> LivePool:
-    served = {"cluster": "shop", "diskSize": "20Gi", "minReplicas": 0, "maxReplicas": 10, "talos": {"version": "v1.13.6"}}
+    served = {
+        "cluster": "shop",
+        "diskSize": "20Gi",
+        "minReplicas": 0,
+        "maxReplicas": 10,
+        "talos": {"version": "v1.13.6"},
+    }
     return LivePool("tenant-acme", "shop-md0", {**served, **spec})
 
 
@@ -47,7 +53,11 @@ def test_a_new_pool_is_created_with_what_is_declared_and_nothing_else() -> None:
         ({"osImage": {"builtin": {}}}, {"osImage": {"builtin": {}}}, None),
         ({"osImage": {"builtin": {"schematicID": ""}}}, {"osImage": {"builtin": {}}}, None),
         # the whole form is declared: an override that is not stated goes
-        ({"osImage": {"builtin": {}}}, {"osImage": {"builtin": {"version": "v1.14.0"}}}, {"osImage": {"builtin": {"version": None}}}),
+        (
+            {"osImage": {"builtin": {}}},
+            {"osImage": {"builtin": {"version": "v1.14.0"}}},
+            {"osImage": {"builtin": {"version": None}}},
+        ),
         # switching form: the null for the other one goes into the same patch
         ({"osImage": {"factory": {}}}, {"osImage": {"builtin": {}}}, {"osImage": {"builtin": None, "factory": {}}}),
         (
@@ -66,7 +76,9 @@ def test_a_live_pool_gets_the_least_patch(declared: Any, found: Any, expected: A
 
 
 def test_the_guards_judge_the_pool_as_it_will_be() -> None:
-    after = pool_after(pool(osImage={"factory": {}}), live(storageClass="local", osImage={"builtin": {"version": "v1.14.0"}}))
+    after = pool_after(
+        pool(osImage={"factory": {}}), live(storageClass="local", osImage={"builtin": {"version": "v1.14.0"}})
+    )
     assert after.spec["osImage"] == {"factory": {}}
     assert after.spec["storageClass"] == "local"
 

@@ -1,0 +1,48 @@
+# Copyright (c) 2026, The cozystack.worker_image contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Lines about a long wait: one per change of state, now and then while numbers move, never silence for minutes."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+
+# Set by the action plugin, which shows the lines of this file while the module runs on the same machine.
+VARIABLE = "COZYSTACK_WORKER_IMAGE_PROGRESS"
+MOVING_SECONDS = 15.0
+SILENCE_SECONDS = 60.0
+
+
+class Reporter:
+    """``tell(state, text)`` writes a line when the state changed, or the text did a while ago, or nothing was said for long."""
+
+    def __init__(self, write: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
+        self._write, self._clock = write, clock
+        self._state: str | None = None
+        self._text = ""
+        self._said = self._began = clock()
+
+    def tell(self, state: str, text: str) -> None:
+        now = self._clock()
+        quiet = now - self._said
+        moved = text != self._text and quiet >= MOVING_SECONDS
+        if state == self._state and not moved and quiet < SILENCE_SECONDS:
+            return
+        self._state, self._text, self._said = state, text, now
+        self._write(f"{now - self._began:4.0f} s  {text}")
+
+
+def file_writer(environ: Mapping[str, str]) -> Callable[[str], None]:
+    """A writer to the file that the environment names; one that does nothing when it names none or it is gone."""
+    path = environ.get(VARIABLE, "")
+
+    def write(line: str) -> None:
+        # The file belongs to the action plugin: it is never created here.
+        if path and os.path.exists(path):
+            with open(path, "a", encoding="utf-8") as file:
+                file.write(line.replace("\n", " ") + "\n")
+
+    return write
