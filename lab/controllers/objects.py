@@ -26,15 +26,20 @@ def now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def size(quantity: str | float) -> int:
-    """Bytes of a Kubernetes quantity, rounded up as its ``Value()`` does. Errors: ValueError."""
+def amount(quantity: str | float) -> Fraction:
+    """The exact value of a Kubernetes quantity. Errors: ValueError."""
     match = _QUANTITY.fullmatch(str(quantity))
     if not match:
         raise ValueError(f"no quantity: {quantity!r}")
     number, suffix = Fraction(match[1]), match[2] or ""
     if suffix in _FACTORS:
-        return math.ceil(number * _FACTORS[suffix])
-    return math.ceil(number * Fraction(10) ** int(suffix[1:])) if suffix else math.ceil(number)
+        return number * _FACTORS[suffix]
+    return number * Fraction(10) ** int(suffix[1:]) if suffix else number
+
+
+def size(quantity: str | float) -> int:
+    """Bytes, rounded up as Kubernetes' ``Value()`` does. Errors: ValueError."""
+    return math.ceil(amount(quantity))
 
 
 def annotations(obj: Object) -> dict[str, str]:

@@ -93,8 +93,7 @@ class Operator(Controller):
             return None
         source = self.runtime.cache("PackageSource").get(*key)
         try:
-            if rule := self.runtime.rules.take(self.name, "fail", key):
-                raise NotGenerated(rule.reason or "InternalError", rule.message)
+            self._check_script(key)
             variant = variant_of(package, source)
             await self._check_dependencies(package, variant)
             count = await self._generate(package, source or {}, variant)
@@ -104,6 +103,10 @@ class Operator(Controller):
         message = f"reconciliation succeeded, generated {count} helmrelease(s)"
         await self._report(key, "True", "ReconciliationSucceeded", message)
         return None
+
+    def _check_script(self, key: Key) -> None:
+        if rule := self.runtime.rules.take(self.name, "fail", key):
+            raise NotGenerated(rule.reason or "InternalError", rule.message)
 
     async def _check_dependencies(self, package: Object, variant: dict[str, Any]) -> None:
         ignored = package.get("spec", {}).get("ignoreDependencies", [])

@@ -146,6 +146,7 @@ class Controller:
         self._running: dict[Key, asyncio.Task[None]] = {}
         self._dirty: set[Key] = set()
         self._failures: dict[Key, int] = {}
+        self._timers: dict[Key, asyncio.TimerHandle] = {}
         self.open = asyncio.Event()
         self.open.set()
 
@@ -167,12 +168,22 @@ class Controller:
         raise NotImplementedError
 
     def enqueue(self, key: Key, after: float = 0.0) -> None:
+        """Look at a key now, or after some seconds; of several later looks the earliest counts."""
+        loop = asyncio.get_running_loop()
         if after > 0:
-            asyncio.get_running_loop().call_later(after, self.enqueue, key)
+            timer = self._timers.get(key)
+            if timer is None or timer.when() > loop.time() + after:
+                self._timers[key] = loop.call_later(after, self._due, key)
+                if timer:
+                    timer.cancel()
         elif key in self._running:
             self._dirty.add(key)
         else:
-            self._running[key] = asyncio.get_running_loop().create_task(self._work(key), name=f"{self.name} {key}")
+            self._running[key] = loop.create_task(self._work(key), name=f"{self.name} {key}")
+
+    def _due(self, key: Key) -> None:
+        self._timers.pop(key, None)
+        self.enqueue(key)
 
     def cancel(self, key: Key) -> None:
         """End a running reconcile; if it was told to, it starts again."""
@@ -221,6 +232,8 @@ class Controller:
     async def stop(self) -> None:
         tasks = list(self._running.values())
         self._dirty.clear()
+        for timer in self._timers.values():
+            timer.cancel()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Helm does with rendered objects: create, patch three ways, remove what is no longer rendered, remember."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from typing import Any
+
+from lab.api import Api, ApiError, Key, Object
+from lab.controllers.objects import annotations, deleting, labels, three_way
+from lab.controllers.runtime import Writer
+from lab.kinds import KINDS
+
+KEEP = "helm.sh/resource-policy"
+# Written by a job of the release on a platform, and its spec cannot be changed there.
+_WRITTEN_ONCE = ("TalosConfigTemplate",)
+_FIRST = ("Namespace", "ResourceQuota", "Secret", "ConfigMap", "PackageSource", "Package", "Cluster")
+Identity = tuple[str, str, str]  # kind, namespace, name
+
+
+def identity(obj: Object) -> Identity:
+    return obj["kind"], obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
+
+
+def owned(obj: Object, release: Object) -> Object:
+    """The object with Helm's marks, and monitors with the marks of the app, as the platform's webhook sets them."""
+    meta, name, namespace = obj["metadata"], release["metadata"]["name"], release["metadata"]["namespace"]
+    marks = {"meta.helm.sh/release-name": name, "meta.helm.sh/release-namespace": namespace}
+    tags = {"app.kubernetes.io/managed-by": "Helm"}
+    if obj["kind"] == "WorkloadMonitor":
+        tags |= {
+            key: value for key, value in labels(release).items() if key.startswith("apps.cozystack.io/application.")
+        }
+    meta = meta | {"annotations": annotations(obj) | marks, "labels": tags | labels(obj)}
+    if KINDS[obj["kind"]].namespaced:
+        meta.setdefault("namespace", namespace)
+    return obj | {"metadata": meta}
+
+
+class Manifests:
+    """The last manifest of a release, in a Secret as Helm keeps it."""
+
+    def __init__(self, write: Writer) -> None:
+        self._write = write
+
+    @staticmethod
+    def _key(release: Key) -> Key:
+        return release[0], f"sh.helm.release.v1.{release[1]}.v1"
+
+    async def load(self, release: Key) -> dict[Identity, Object] | None:
+        """None when nothing was ever applied."""
+        namespace, name = self._key(release)
+        secret = await self._write.api.get("Secret", name, namespace)
+        if secret is None:
+            return None
+        objects = json.loads(gzip.decompress(base64.b64decode(secret["data"]["release"])))
+        return {identity(obj): obj for obj in objects}
+
+    async def save(self, release: Key, objects: list[Object]) -> None:
+        namespace, name = self._key(release)
+        packed = gzip.compress(json.dumps(objects).encode(), compresslevel=1, mtime=0)
+        await self._write.api.ensure(
+            {
+                "apiVersion": "v1",
+                "kind": "Secret",
+                "type": "helm.sh/release.v1",
+                "metadata": {"name": name, "namespace": namespace, "labels": {"owner": "helm", "name": release[1]}},
+                "data": {"release": base64.b64encode(packed).decode()},
+            }
+        )
+
+    async def remove(self, release: Key) -> None:
+        namespace, name = self._key(release)
+        await self._write.api.delete("Secret", name, namespace)
+
+
+class Applier:
+    """Writes the objects of one release after another."""
+
+    def __init__(self, write: Writer) -> None:
+        self._write, self.manifests = write, Manifests(write)
+
+    async def live(self, obj: Object) -> Object | None:
+        kind, namespace, name = identity(obj)
+        cache = self._write.runtime.caches.get(kind)
+        if cache is not None and kind != "Secret":
+            return cache.get(namespace, name)
+        return await self._write.api.get(kind, name, namespace or None)
+
+    async def apply(self, release: Object, rendered: list[Object], old: dict[Identity, Object] | None) -> list[Object]:
+        """Make the cluster hold the rendered objects. Errors: ApiError of the first object that is refused."""
+        key = release["metadata"]["namespace"], release["metadata"]["name"]
+        before, objects = old or {}, [owned(obj, release) for obj in rendered]
+        objects.sort(key=lambda obj: _FIRST.index(obj["kind"]) if obj["kind"] in _FIRST else len(_FIRST))
+        wanted = {identity(obj) for obj in objects}
+        dropped = [obj for one, obj in before.items() if one not in wanted]
+        # Remembered before anything is written: a killed controller must know what it may have to remove.
+        if list(before.values()) != [*objects, *dropped] or old is None:
+            await self.manifests.save(key, [*objects, *dropped])
+        for obj in objects:
+            await self._put(obj, before.get(identity(obj)))
+        if dropped:
+            await self.remove(dropped)
+            await self.manifests.save(key, objects)
+        return objects
+
+    async def _put(self, obj: Object, old: Object | None) -> None:
+        kind, namespace, name = identity(obj)
+        live = await self.live(obj)
+        if live is not None and kind in _WRITTEN_ONCE:
+            return
+        if live is not None and await self._patch((kind, namespace, name), _fields(old or {}), _fields(obj)):
+            return
+        try:
+            await self._write.create(obj)
+        except ApiError as error:
+            # Somebody was faster, or the cache is behind. A release takes over what it finds.
+            if error.status != 409 or error.body.get("reason") != "AlreadyExists":
+                raise
+            await self._patch((kind, namespace, name), _fields(old or {}), _fields(obj))
+
+    async def _patch(self, one: Identity, old: dict[str, Any], new: dict[str, Any]) -> bool:
+        return await self._write.patch(one[0], one[1:], three_way(old, new)) is not None
+
+    async def remove(self, objects: list[Object]) -> None:
+        """Delete what exists, unless its live annotations say that it is kept."""
+        for obj in reversed(objects):
+            live = await self.live(obj)
+            if live is not None and not deleting(live) and annotations(live).get(KEEP) != "keep":
+                await self._write.delete(Api.typed(obj["kind"], live))
+
+
+def _fields(obj: Object) -> dict[str, Any]:
+    """What a patch may speak about."""
+    if not obj:
+        return {}
+    meta = {key: value for key, value in obj["metadata"].items() if key in ("labels", "annotations", "ownerReferences")}
+    return {"metadata": meta} | {
+        key: value for key, value in obj.items() if key not in ("metadata", "kind", "apiVersion")
+    }
