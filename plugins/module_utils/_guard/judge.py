@@ -1,23 +1,88 @@
 # Copyright (c) 2026, The cozystack.worker_image contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Judge a catalog or pools by every rule at once."""
+"""Judge a catalog, pools, or the platform by every rule at once."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from .._pool.pool import Pool
-from .findings import Verdict
+from .._pool.pool import POOL_DEFAULTS, Pool, published_defaults
+from .case import PoolCase
+from .catalog import CatalogCase
+from .findings import Finding, Verdict
+from .platform import PlatformCase
+from .rule import Found, NotRead, Rule
+from .schema import schema_of
 from .state import ClusterState
+from .table import CATALOG_RULES, PLATFORM_RULES, POOL_RULES
+
+_READS = {
+    "data_volumes": "DataVolumes (cdi.kubevirt.io)",
+    "claims": "PersistentVolumeClaims",
+    "storage_classes": "StorageClasses (storage.k8s.io)",
+    "machine_deployments": "MachineDeployments (cluster.x-k8s.io)",
+    "control_planes": "KamajiControlPlanes (controlplane.cluster.x-k8s.io)",
+    "instance_types": "VirtualMachineClusterInstancetypes (instancetype.kubevirt.io)",
+}
 
 
-def judge_catalog(values: Mapping[str, Any], state: ClusterState) -> Verdict:
+def judge_catalog(values: Mapping[str, Any], state: ClusterState, rules: Sequence[Rule] = CATALOG_RULES) -> Verdict:
     """Judge a catalog's values block (``imageFactoryURL``, ``storageClass``, ``storage``, ``images``) against the cluster."""
-    raise NotImplementedError
+    return _verdict([(CatalogCase(values, state), rules)])
 
 
-def judge_pools(pools: Sequence[Pool], state: ClusterState) -> Verdict:
-    """Judge pools against the cluster: all refusals of all pools, in the order of the pools and of the rule table."""
-    raise NotImplementedError
+def judge_pools(pools: Sequence[Pool], state: ClusterState, rules: Sequence[Rule] = POOL_RULES) -> Verdict:
+    """Judge pools against the cluster: all refusals of all pools, in the order of the pools and of the rule table.
+
+    Pools that carry the built-in defaults are judged with those that the cluster publishes, when its schema is known.
+    """
+    return _verdict([(PoolCase(pool, state), rules) for pool in with_published(pools, state)])
+
+
+def judge_platform(variant: str, values: Mapping[str, Any], rules: Sequence[Rule] = PLATFORM_RULES) -> Verdict:
+    """Judge whether the platform Package (its variant and ``spec.components.platform.values``) emits the catalog."""
+    return _verdict([(PlatformCase(variant, values), rules)])
+
+
+def with_published(pools: Iterable[Pool], state: ClusterState) -> tuple[Pool, ...]:
+    """The pools with the defaults that the cluster publishes, where they carry the built-in ones."""
+    if state.pool_schema is None:
+        return tuple(pools)
+    defaults = published_defaults(schema_of(state.pool_schema))
+    return tuple(pool.with_defaults(defaults) if pool.defaults is POOL_DEFAULTS else pool for pool in pools)
+
+
+def _verdict(cases: Iterable[tuple[Any, Sequence[Rule]]]) -> Verdict:
+    refusals: list[Finding] = []
+    advice: list[Finding] = []
+    not_judged: list[Finding] = []
+    for case, rules in cases:
+        for item in rules:
+            try:
+                found = list(item.check(case))
+            except NotRead as missing:
+                not_judged.append(_not_judged(case.subject, item, missing.needs))
+                continue
+            for hit in found:
+                refuses = item.refuses if hit.refuses is None else hit.refuses
+                (refusals if refuses else advice).append(finding(item, case.subject, hit))
+    return Verdict(tuple(refusals), tuple(advice), tuple(not_judged))
+
+
+def finding(item: Rule, subject: str, hit: Found) -> Finding:
+    """The finding that a hit of a rule becomes."""
+    where = f"{subject} {hit.field}" if hit.field else subject
+    return Finding(item.id, where, hit.message, hit.remedy or item.remedy, hit.evidence)
+
+
+def _not_judged(subject: str, item: Rule, needs: str) -> Finding:
+    what = _READS.get(needs, needs)
+    return Finding(
+        item.id,
+        subject,
+        f"rule {item.id} was not judged: {what} were not read",
+        f"Allow reading {what}, or pass them in.",
+        {"needs": needs},
+    )

@@ -34,7 +34,9 @@ _NESTED = {
 _META_KEYS = ("key", "value")
 # Text that the factory's YAML library surely prints bare. Everything else may get quotes by rules of that library.
 _BARE = re.compile(r"[A-Za-z0-9_/.-][A-Za-z0-9_/.=,+@%~:-]*(?: [A-Za-z0-9_/.=,+@%~-][A-Za-z0-9_/.=,+@%~:-]*)*")
-_LOOKS_OTHERWISE = re.compile(r"[-+.]?[0-9][0-9a-fA-FxXoObB_.,:eE+-]*|[-.]+|-\s.*|.*:|.*:\s.*|\.(?:inf|nan)", re.IGNORECASE)
+_LOOKS_OTHERWISE = re.compile(
+    r"[-+.]?[0-9][0-9a-fA-FxXoObB_.,:eE+-]*|[-.]+|-\s.*|.*:|.*:\s.*|\.(?:inf|nan)", re.IGNORECASE
+)
 _WORDS = frozenset("y n yes no on off true false null ~".split())
 
 
@@ -96,7 +98,8 @@ def _overlay(value: Any) -> Iterator[str]:
     if options:
         yield "options:"
         yield from _indented(
-            f"{_text(key, 'overlay.options')}: {_scalar(options[key], f'overlay.options.{key}')}" for key in sorted(options)
+            f"{_text(key, 'overlay.options')}: {_scalar(options[key], f'overlay.options.{key}')}"
+            for key in sorted(options)
         )
 
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -24,7 +24,7 @@ POOL_DEFAULTS: Mapping[str, Any] = {
     "roles": [],
     "resources": {},
     "gpus": [],
-    "kubelet": {"evictionHardMemory": "7%", "evictionSoftMemory": "10%"},
+    "kubelet": {},
     "logSerialConsole": False,
     "maxUnhealthy": "50%",
     "nodeStartupTimeout": "20m",
@@ -42,6 +42,13 @@ POOL_DEFAULTS: Mapping[str, Any] = {
     "images": {"kubectl": ""},
 }
 
+# What a read of the API shows for a pool that declares nothing. Unlike the chart's values it fills the eviction thresholds in, which
+# count as declared from the first patch on.
+API_DEFAULTS: Mapping[str, Any] = {
+    **POOL_DEFAULTS,
+    "kubelet": {"evictionHardMemory": "7%", "evictionSoftMemory": "10%"},
+}
+
 # Every key of a pool that we know of; the cluster's published schema, when it can be read, is the judge instead.
 POOL_KEYS = (
     *POOL_DEFAULTS,
@@ -55,6 +62,8 @@ POOL_KEYS = (
     "proxmox",
 )
 
+# The template's own fall-back, whatever default the platform publishes.
+FALLBACK_DISK = "20Gi"
 RELEASE_PREFIX = "kubernetes-nodes-"
 
 
@@ -67,6 +76,7 @@ class Pool:
     pool: str
     spec: Mapping[str, Any] = field(default_factory=dict)
     declared_name: str = ""
+    defaults: Mapping[str, Any] = field(default_factory=lambda: POOL_DEFAULTS, compare=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -102,7 +112,7 @@ class Pool:
         """The declared values over the chart's defaults, as Helm layers them."""
         declared = dict(self.spec)
         declared.setdefault("cluster", self.cluster)
-        return helm_merge(POOL_DEFAULTS, declared)
+        return helm_merge(self.defaults, declared)
 
     @property
     def kubernetes_version(self) -> str:
@@ -112,7 +122,7 @@ class Pool:
     def disk_size(self) -> str:
         """``diskSize`` as the chart prints it; 0, null, blank and absent print the default."""
         value = self.values.get("diskSize")
-        return printed(value) if is_set(value) else str(POOL_DEFAULTS["diskSize"])
+        return printed(value) if is_set(value) else FALLBACK_DISK
 
     @property
     def storage_class(self) -> str:
@@ -130,6 +140,14 @@ class Pool:
         value = self.values.get("instanceType")
         return printed(value) if is_set(value) else ""
 
+    def with_defaults(self, defaults: Mapping[str, Any]) -> Pool:
+        """The same pool on a platform that publishes other defaults."""
+        return replace(self, defaults=defaults)
+
+    def with_spec(self, spec: Mapping[str, Any]) -> Pool:
+        """The same pool with another declaration."""
+        return replace(self, spec=spec)
+
     @classmethod
     def from_api(cls, obj: Mapping[str, Any]) -> Pool:
         """A pool from a KubernetesNodes object; the split of its name is decided by ``spec.cluster``, never guessed."""
@@ -143,3 +161,27 @@ class Pool:
         prefix = f"{cluster}-"
         pool = name[len(prefix) :] if cluster and name.startswith(prefix) else ""
         return cls(namespace, cluster, pool, spec, declared_name=name)
+
+
+def published_defaults(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The defaults that a cluster publishes, over those we know; ``schema`` maps ``spec`` properties to their schemas.
+
+    Kubelet thresholds are left out: the chart fills them in itself, and a stored one is judged as an operator's override.
+    """
+    found = {
+        key: _default_of(value) for key, value in schema.items() if isinstance(value, Mapping) and key != "kubelet"
+    }
+    known = {key: value for key, value in found.items() if value is not None}
+    return helm_merge(POOL_DEFAULTS, {key: value for key, value in known.items() if key in POOL_DEFAULTS}) | {
+        key: value for key, value in known.items() if key not in POOL_DEFAULTS and is_set(value)
+    }
+
+
+def _default_of(schema: Mapping[str, Any]) -> Any:
+    """The structural default of one property: its own, filled with those of its properties."""
+    own = schema.get("default")
+    nested = schema.get("properties")
+    if not isinstance(nested, Mapping) or not isinstance(own, Mapping):
+        return own
+    inner = {key: _default_of(value) for key, value in nested.items() if isinstance(value, Mapping)}
+    return helm_merge({key: value for key, value in inner.items() if value is not None}, own)

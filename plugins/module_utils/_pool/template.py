@@ -182,7 +182,10 @@ def _domain_lines(pool: Pool, cluster_values: Mapping[str, Any]) -> Iterator[str
 
 
 def _pod_resources(pool: Pool, cluster_values: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    limits, requests = {"ephemeral-storage": _EPHEMERAL_LIMIT}, {"ephemeral-storage": _ephemeral_request(cluster_values)}
+    limits, requests = (
+        {"ephemeral-storage": _EPHEMERAL_LIMIT},
+        {"ephemeral-storage": _ephemeral_request(cluster_values)},
+    )
     # Presence decides, not truth: a pool can mean a zero.
     if pool.values.get("podCpuLimit") is not None:
         limits["cpu"] = printed(pool.values["podCpuLimit"])
@@ -209,7 +212,9 @@ def _spread_lines(pool: Pool, cluster_values: Mapping[str, Any]) -> Iterator[str
     try:
         lines = yaml_lines(written if isinstance(written, Mapping) else _parsed(printed(written)))
     except Unprintable as error:
-        raise TemplateUnknown(f"the site's topology spread constraints cannot be laid out as the chart does: {error}") from error
+        raise TemplateUnknown(
+            f"the site's topology spread constraints cannot be laid out as the chart does: {error}"
+        ) from error
     yield from (f"          {line}" for line in lines)
     yield "            labelSelector:"
     yield "              matchLabels:"

@@ -71,3 +71,28 @@ def same_quantity(left: str | int, right: str | int) -> bool:
         return parse_quantity(left) == parse_quantity(right)
     except InvalidQuantity:
         return left == right
+
+
+def chart_amount(value: object) -> Fraction:
+    """A value as the platform's helper reads it: suffix off, the rest as a float, and 0 for what it cannot parse.
+
+    Only for following the chart; it reads ``1e3Ki`` as 1024000, which Kubernetes refuses.
+    """
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        return Fraction(0)
+    if not isinstance(value, str):
+        return Fraction(value) if math.isfinite(value) else Fraction(0)
+    for suffix, factor in (*_BINARY.items(), *_DECIMAL.items()):
+        if value.endswith(suffix):
+            return _float(value.removesuffix(suffix)) * factor
+    return _float(value)
+
+
+def _float(written: str) -> Fraction:
+    match = re.fullmatch(r"([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))(?:[eE]([+-]?[0-9]{1,3}))?", written)
+    if match is None:
+        return Fraction(0)
+    try:
+        return parse_quantity(match[1]) * Fraction(10) ** int(match[2] or 0)
+    except InvalidQuantity:
+        return Fraction(0)

@@ -1,0 +1,114 @@
+# Copyright (c) 2026, The cozystack.worker_image contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every rule in the order of the reports: boot source first, then the older pool rules, ours, and advice."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from . import advice, catalog, golden, kubelet, ownership, platform, schema, shape, sizing, storage, window
+from .rule import Rule
+
+POOL_RULES: tuple[Rule, ...] = (
+    shape.source_ambiguous,
+    shape.schematic_format,
+    shape.version_format,
+    shape.factory_url_format,
+    window.talos_kubernetes_window,
+    golden.golden_absent,
+    golden.golden_failed,
+    golden.golden_import_failing,
+    storage.storage_class_mismatch,
+    storage.disk_smaller_than_golden,
+    shape.substrate_without_source,
+    sizing.cpu_not_whole,
+    ownership.cluster_required,
+    ownership.pool_name_prefix,
+    ownership.pool_owned_elsewhere,
+    ownership.cluster_changed,
+    window.version_ahead_of_parent,
+    sizing.duration_format,
+    schema.values_schema,
+    sizing.resources_incomplete,
+    sizing.pod_cpu_with_instance_type,
+    sizing.pod_cpu_negative,
+    sizing.pod_cpu_zero_limit,
+    sizing.pod_cpu_zero_request,
+    sizing.pod_cpu_request_above_limit,
+    sizing.instance_type_missing,
+    kubelet.reservation_format,
+    kubelet.reservation_not_positive,
+    kubelet.eviction_format,
+    kubelet.eviction_range,
+    kubelet.eviction_order,
+    kubelet.eviction_mixed_units,
+    kubelet.reservation_exceeds_node,
+    kubelet.reservation_without_size,
+    sizing.max_unhealthy_format,
+    shape.null_source,
+    schema.unknown_field,
+    schema.feature_missing,
+    ownership.pool_name_format,
+    ownership.parent_absent,
+    ownership.release_name_clash,
+    golden.golden_planned,
+    golden.golden_not_ready,
+    golden.golden_will_not_finish,
+    golden.golden_unusable,
+    storage.disk_smaller_than_capacity,
+    storage.disk_size_unreadable,
+    storage.class_not_expandable,
+    storage.clone_strategy_copy,
+    storage.volume_mode_differs,
+    storage.storage_class_unknown,
+    storage.default_class_ambiguous,
+    window.talos_window_unlisted,
+    advice.schematic_not_hex,
+    advice.factory_url_query,
+    ownership.parent_talos_differs,
+    advice.defaults_freeze,
+    advice.release_suspended,
+)
+
+CATALOG_RULES: tuple[Rule, ...] = (
+    catalog.catalog_shape,
+    catalog.entry_schematic_required,
+    catalog.entry_version_required,
+    catalog.catalog_schematic_format,
+    catalog.catalog_version_format,
+    catalog.catalog_url_format,
+    catalog.entry_duplicate,
+    catalog.golden_immutable,
+    catalog.catalog_unknown_field,
+    catalog.storage_format,
+    catalog.golden_too_small,
+    catalog.golden_in_trouble,
+    catalog.catalog_schematic_not_hex,
+    catalog.catalog_url_query,
+    catalog.catalog_class_unknown,
+    catalog.catalog_default_ambiguous,
+    catalog.default_pair_missing,
+    catalog.default_class_differs,
+)
+
+PLATFORM_RULES: tuple[Rule, ...] = (
+    platform.variant_without_catalog,
+    platform.iaas_disabled,
+    platform.catalog_not_enabled,
+    platform.catalog_disabled,
+)
+
+
+@lru_cache(maxsize=1)
+def known_ids() -> tuple[str, ...]:
+    """Every id, each once, in table order."""
+    return tuple(dict.fromkeys(item.id for item in (*POOL_RULES, *CATALOG_RULES, *PLATFORM_RULES)))
+
+
+def rule_of(rule_id: str) -> Rule:
+    """The first rule with this id. Raises KeyError."""
+    for item in (*POOL_RULES, *CATALOG_RULES, *PLATFORM_RULES):
+        if item.id == rule_id:
+            return item
+    raise KeyError(rule_id)
