@@ -58,14 +58,16 @@ async def _trouble(api: Api) -> str:
     """Why requests do not come through, or nothing when they do.
 
     The condition says too little: kube-apiserver does not try a service of type ExternalName before it calls it
-    available. And its storage of a fresh custom resource answers 429 for a moment. So ask what clients will ask.
+    available, its storage of a fresh custom resource answers 429 for a moment, and it fetches the schema nearly a
+    second later. So ask what clients will ask.
     """
     if reason := _reason(await api.get("APIService", API_SERVICE)):
         return reason
-    try:
-        await api.request("GET", f"{PATH}/tenants")
-    except ApiError as error:
-        return str(error)
+    for path in (f"{PATH}/tenants", f"/openapi/v3{PATH}"):
+        try:
+            await api.request("GET", path)
+        except ApiError as error:
+            return f"GET {path}: {error}"
     return ""
 
 
