@@ -61,13 +61,16 @@ def _aggregated_resource(app: App) -> Object:
     }
 
 
-def aggregated(version: str) -> Object:
-    """All of discovery at once; ``version`` is v2 or v2beta1, whichever was asked for."""
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+
+def aggregated() -> Object:
+    """All of discovery at once, in the only form that kube-apiserver asks for."""
     entries = [_aggregated_resource(APPS[plural]) for plural in sorted(APPS)]
     versions = [{"version": VERSION, "resources": entries, "freshness": "Current"}]
     return {
         "kind": "APIGroupDiscoveryList",
-        "apiVersion": f"apidiscovery.k8s.io/{version}",
+        "apiVersion": "apidiscovery.k8s.io/v2",
         "metadata": {},
         "items": [{"metadata": {"name": GROUP}, "versions": versions}],
     }

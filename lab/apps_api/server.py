@@ -113,11 +113,8 @@ async def _item(request: web.Request) -> web.StreamResponse:
 
 
 async def _groups(request: web.Request) -> web.StreamResponse:
-    accepted = request.headers.get("Accept", "")
-    for version in ("v2", "v2beta1"):
-        media_type = f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
-        if f"v={version};as=APIGroupDiscoveryList" in accepted:
-            return _answer(documents.aggregated(version), content_type=media_type)
+    if documents.AGGREGATED in request.headers.get("Accept", ""):
+        return _answer(documents.aggregated(), content_type=documents.AGGREGATED)
     return _answer(documents.groups())
 
 
