@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +13,7 @@ from typing import Any
 
 from .._image.catalog import CatalogEntry
 from .._image.golden import GOLDEN_NAMESPACE
+from .._image.versions import SCHEMATIC_SHAPE, VERSION_SHAPE
 from .._pool.objects import InstanceType
 from .._pool.pool import Pool
 from .._pool.source import Source, resolve_source
@@ -49,9 +51,12 @@ class PoolCase:
     def source(self) -> Source:
         return resolve_source(self.pool.values)
 
-    @property
+    @cached_property
     def clones(self) -> bool:
-        return self.source.clones
+        """Whether the pool clones a golden whose name can exist; of a malformed pair only the malformed value is worth reporting."""
+        source = self.source
+        well_formed = re.fullmatch(SCHEMATIC_SHAPE, source.schematic_id) and re.fullmatch(VERSION_SHAPE, source.version)
+        return source.clones and well_formed is not None
 
     def read(self, name: str) -> None:
         """Raise NotRead unless the state knows this field."""

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from dataclasses import field as attribute
 from typing import Any
 
 
@@ -28,7 +29,7 @@ class Found:
     field: str
     message: str
     remedy: str = ""
-    evidence: dict[str, Any] = field(default_factory=dict)
+    evidence: dict[str, Any] = attribute(default_factory=dict)
     refuses: bool | None = None
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .._image.versions import SCHEMATIC_SHAPE, URL_SHAPE, VERSION_SHAPE
-from .._pool.source import AMBIGUOUS
+from .._pool.source import AMBIGUOUS, BUILTIN
 from .._pool.template import on_kubevirt
 from .._storage.reading import is_set, mapping
 from .case import PoolCase
@@ -59,7 +59,7 @@ def version_format(case: PoolCase) -> Iterator[Found]:
     remedy='Give a plain address such as "https://factory.talos.dev" or "http://mirror.example.net:8080/talos".',
 )
 def factory_url_format(case: PoolCase) -> Iterator[Found]:
-    if not case.clones and case.source.mode != AMBIGUOUS:
+    if case.source.mode not in {AMBIGUOUS, BUILTIN}:
         yield from bad_url(case.source.image_factory_url, case.source.origins["imageFactoryURL"])
 
 

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
+from .._pool.template import on_kubevirt
 from .._storage.printed import printed
 from .._storage.quantity import InvalidQuantity, chart_amount, parse_quantity
 from .._storage.reading import dig
-from .._pool.template import on_kubevirt
 from .case import PoolCase
 from .rule import Found, rule, shown
 

@@ -49,8 +49,8 @@ _SILENT_WHEN_ABSENT = frozenset({"parents", "helm_releases", "storage_profiles"}
 class ClusterState:
     """A snapshot. Every tuple may be None: not read, or not allowed to be read.
 
-    ``clone_override`` is CDI's ``cloneStrategyOverride``, blank when unset, None when unknown. ``pool_schema`` maps the ``spec`` properties that the
-    cluster publishes for KubernetesNodes. ``cluster_values`` maps a namespace to the ``_cluster`` values of its charts.
+    ``clone_override`` is CDI's ``cloneStrategyOverride``, blank when unset, None when unknown. ``pool_schema`` maps the ``spec``
+    properties that the cluster publishes for KubernetesNodes. ``cluster_values`` maps a namespace to the ``_cluster`` values of its charts.
     ``planned_goldens`` maps the name of a golden that an earlier step of the same run brings to its catalog entry.
     """
 
@@ -92,7 +92,7 @@ class ClusterState:
     def from_lists(cls, **lists: Any) -> ClusterState:
         """A state from raw lists by field name (``data_volumes=[...]``); a list that is None stays "not read"."""
         builders = dict(_KINDS.values())
-        fields = {
+        fields: dict[str, Any] = {
             name: value if value is None or name not in builders else tuple(builders[name](obj) for obj in value)
             for name, value in lists.items()
         }

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .._image.golden import GOLDEN_NAMESPACE
+from .._storage.objects import StorageClass
 from .._storage.quantity import InvalidQuantity, chart_amount, parse_quantity, to_bytes
 from .._storage.reading import is_set
 from .case import PoolCase, Resolved
@@ -131,7 +132,8 @@ def disk_size_unreadable(case: PoolCase) -> Iterator[Found]:
     "class-not-expandable",
     refuses=False,
     chart=False,
-    cause="The clone is made at the golden's size and then grown, and the class does not allow growing: CDI then does not clone inside the storage at all.",
+    cause="The clone is made at the golden's size and then grown, and the class does not allow growing: CDI then does not clone "
+    "inside the storage at all.",
     example="diskSize 20Gi, golden 6Gi, class with allowVolumeExpansion: false",
     remedy="Allow volume expansion on the class, or make diskSize equal to the golden's size.",
 )
@@ -153,7 +155,8 @@ def class_not_expandable(case: PoolCase) -> Iterator[Found]:
     "clone-strategy-copy",
     refuses=False,
     chart=False,
-    cause="CDI is set to copy instead of cloning inside the storage, so a builtin pool transfers the image over the network for every worker.",
+    cause="CDI is set to copy instead of cloning inside the storage, so a builtin pool transfers the image over the network for "
+    "every worker.",
     example="CDI spec.cloneStrategyOverride: copy",
     remedy="Set cloneStrategyOverride of the CDI package to csi-clone or snapshot, or the cloneStrategy of the class's StorageProfile.",
 )
@@ -234,7 +237,7 @@ def default_class_ambiguous(case: PoolCase) -> Iterator[Found]:
         )
 
 
-def _class_of(case: PoolCase):  # type: ignore[no-untyped-def]
+def _class_of(case: PoolCase) -> tuple[Resolved, StorageClass] | None:
     """The pool's class object, when the pool clones and the class is known."""
     if not case.clones or not (case.golden_exists or case.planned) or case.state.storage_classes is None:
         return None

@@ -37,18 +37,22 @@ _BARE = re.compile(r"[A-Za-z0-9_/.-][A-Za-z0-9_/.=,+@%~:-]*(?: [A-Za-z0-9_/.=,+@
 _LOOKS_OTHERWISE = re.compile(
     r"[-+.]?[0-9][0-9a-fA-FxXoObB_.,:eE+-]*|[-.]+|-\s.*|.*:|.*:\s.*|\.(?:inf|nan)", re.IGNORECASE
 )
-_WORDS = frozenset("y n yes no on off true false null ~".split())
+_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null", "~"})
+
+
+class InvalidSchematic(ValueError):
+    """Something that is no schematic, or one whose ID cannot be computed without a factory."""
 
 
 def schematic_id(schematic: Mapping[str, Any]) -> str:
-    """ID of a schematic, or of the customization alone. Raises ValueError for unknown keys and for text it cannot lay out."""
+    """ID of a schematic, or of the customization alone. Raises InvalidSchematic for unknown keys and for text it cannot lay out."""
     return hashlib.sha256(canonical_schematic(schematic).encode()).hexdigest()
 
 
 def canonical_schematic(schematic: Mapping[str, Any]) -> str:
     """The canonical YAML of a schematic; the form to send to a factory."""
     if not isinstance(schematic, Mapping):
-        raise ValueError(f"a schematic is a mapping, not {type(schematic).__name__}")
+        raise InvalidSchematic(f"a schematic is a mapping, not {type(schematic).__name__}")
     whole = schematic if set(schematic) <= set(SCHEMATIC_KEYS) else {"customization": schematic}
     lines: list[str] = []
     if whole.get("owner"):
@@ -94,7 +98,7 @@ def _overlay(value: Any) -> Iterator[str]:
             yield f"{key}: {_text(overlay[key], f'overlay.{key}')}"
     options = overlay.get("options") or {}
     if not isinstance(options, Mapping):
-        raise ValueError("overlay.options is a mapping")
+        raise InvalidSchematic("overlay.options is a mapping")
     if options:
         yield "options:"
         yield from _indented(
@@ -107,13 +111,13 @@ def _meta(value: Any) -> Iterator[str]:
     if not value:
         return
     if not isinstance(value, (list, tuple)):
-        raise ValueError("meta is a list")
+        raise InvalidSchematic("meta is a list")
     yield "meta:"
     for index, item in enumerate(value):
         entry = _checked(item, _META_KEYS, f"meta[{index}]")
         key = entry.get("key")
         if isinstance(key, bool) or not isinstance(key, int) or not 0 <= key <= 255:
-            raise ValueError(f"meta[{index}].key is a number from 0 to 255")
+            raise InvalidSchematic(f"meta[{index}].key is a number from 0 to 255")
         yield f"    - key: {key}"
         yield f"      value: {_text(entry.get('value', ''), f'meta[{index}].value')}"
 
@@ -122,7 +126,7 @@ def _list(name: str, value: Any) -> Iterator[str]:
     if not value:
         return
     if not isinstance(value, (list, tuple)):
-        raise ValueError(f"{name} is a list")
+        raise InvalidSchematic(f"{name} is a list")
     yield f"{name}:"
     yield from (f"    - {_text(item, f'{name}[{index}]')}" for index, item in enumerate(value))
 
@@ -133,11 +137,11 @@ def _indented(lines: Any) -> Iterator[str]:
 
 def _checked(value: Any, keys: tuple[str, ...], where: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise ValueError(f"{where} is a mapping")
+        raise InvalidSchematic(f"{where} is a mapping")
     for key in value:
         if key not in keys:
             near = get_close_matches(str(key), keys, n=1, cutoff=0.5)
-            raise ValueError(f"{where} has no key {key!r}" + (f"; did you mean {near[0]}?" if near else ""))
+            raise InvalidSchematic(f"{where} has no key {key!r}" + (f"; did you mean {near[0]}?" if near else ""))
     return value
 
 
@@ -151,9 +155,9 @@ def _scalar(value: Any, where: str) -> str:
 
 def _text(value: Any, where: str) -> str:
     if not isinstance(value, str):
-        raise ValueError(f"{where} is a text, not {type(value).__name__}")
+        raise InvalidSchematic(f"{where} is a text, not {type(value).__name__}")
     if not _BARE.fullmatch(value) or _LOOKS_OTHERWISE.fullmatch(value) or value.lower() in _WORDS:
-        raise ValueError(
+        raise InvalidSchematic(
             f"{where}: the ID of a schematic with the text {value!r} cannot be computed offline, since the factory's quoting of it "
             "is not certain; register the schematic at the factory and use the ID it answers"
         )

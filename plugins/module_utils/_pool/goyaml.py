@@ -16,7 +16,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9.+-](?:[A-Za-z0-9._/+-]|:(?=[^ ]))*")
 _NUMBER = re.compile(
     r"[-+]?(?:\.[0-9]+|[0-9][0-9_]*(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|0[xob][0-9a-fA-F_]+|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
 )
-_WORDS = frozenset("y n yes no on off true false null ~".split())
+_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null", "~"})
 
 
 class Unprintable(ValueError):

@@ -20,7 +20,8 @@ OMITTED, FACTORY, BUILTIN, AMBIGUOUS = "omitted", "factory", "builtin", "ambiguo
 class Source:
     """The resolved boot source.
 
-    ``mode`` is "omitted", "factory", "builtin" or "ambiguous" (both forms). ``url`` is the image's address as the chart renders it, blank for builtin.
+    ``mode`` is "omitted", "factory", "builtin" or "ambiguous" (both forms). ``url`` is the image's address as the chart renders it,
+    blank for builtin.
     ``golden`` is the golden of the resolved pair whatever the mode. ``origins`` maps schematicID, version and imageFactoryURL to the
     field path each value came from.
     """

@@ -40,7 +40,8 @@ def machine_template_name(pool: Pool, cluster_values: Mapping[str, Any], resolve
 def render_machine_template(pool: Pool, cluster_values: Mapping[str, Any], resolved_class: str) -> str:
     """The text that the chart hashes, without a trailing newline. Raises TemplateUnknown.
 
-    ``cluster_values`` are the ``_cluster`` values of the pool's namespace; ``resolved_class`` is rule T2's class, which only builtin pools state.
+    ``cluster_values`` are the ``_cluster`` values of the pool's namespace; ``resolved_class`` is rule T2's class, which only builtin
+    pools state.
     """
     if not on_kubevirt(pool):
         raise TemplateUnknown(f"{pool.subject} is not on the kubevirt substrate, so it has no KubevirtMachineTemplate")

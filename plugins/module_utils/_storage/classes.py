@@ -37,17 +37,17 @@ def default_class(classes: Iterable[StorageClass]) -> DefaultClass:
     creation times are told apart by name, so that the answer does not depend on the order of a list.
     """
     known = tuple(classes)
-    for annotations in ((VIRT_DEFAULT,), (GA_DEFAULT, BETA_DEFAULT)):
-        marked = [item for item in known if any(item.meta.annotations.get(key) == "true" for key in annotations)]
+    for keys in ((VIRT_DEFAULT,), (GA_DEFAULT, BETA_DEFAULT)):
+        marked = [item for item in known if any(item.meta.annotations.get(key) == "true" for key in keys)]
         if marked:
-            return _newest(marked, annotations)
+            return _newest(marked, keys)
     return DefaultClass()
 
 
-def _newest(marked: list[StorageClass], annotations: tuple[str, ...]) -> DefaultClass:
+def _newest(marked: list[StorageClass], keys: tuple[str, ...]) -> DefaultClass:
     ordered = sorted(marked, key=lambda item: (item.meta.created, item.name), reverse=True)
     chosen = ordered[0]
-    annotation = next(key for key in annotations if chosen.meta.annotations.get(key) == "true")
+    annotation = next(key for key in keys if chosen.meta.annotations.get(key) == "true")
     why = f'{annotation} is "true" on it'
     if len(ordered) > 1:
         why += f", as on {', '.join(sorted(item.name for item in ordered[1:]))}; it is the newest of them"

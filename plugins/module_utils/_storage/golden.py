@@ -47,6 +47,8 @@ _NORMAL_REASONS = frozenset(
     {"", "Completed", "Pending", "ContainerCreating", "PodInitializing", "Scratch space required", "TransferRunning"}
 )
 
+_VOLUME_GONE = "the volume behind the claim is gone"
+
 
 @dataclass(frozen=True)
 class GoldenState:
@@ -102,12 +104,14 @@ def _from_claim(claim: Claim | None) -> GoldenState:
     """CDI may have collected a finished DataVolume; the claim alone then is the golden."""
     if claim is None:
         return GoldenState(ABSENT, "neither a DataVolume nor a claim of this name exists")
-    known = {"size": claim.storage_request, "capacity": claim.capacity, "storage_class": claim.storage_class}
+    state, reason = WAITING, f"there is only a claim, in phase {claim.phase or 'blank'}"
     if claim.phase == "Lost":
-        return GoldenState(LOST, "the volume behind the claim is gone", **known)  # type: ignore[arg-type]
-    if claim.phase == "Bound":
-        return GoldenState(READY, "the claim is bound; CDI has collected the finished DataVolume", **known)  # type: ignore[arg-type]
-    return GoldenState(WAITING, f"there is only a claim, in phase {claim.phase or 'blank'}", **known)  # type: ignore[arg-type]
+        state, reason = LOST, _VOLUME_GONE
+    elif claim.phase == "Bound":
+        state, reason = READY, "the claim is bound; CDI has collected the finished DataVolume"
+    return GoldenState(
+        state, reason, size=claim.storage_request, capacity=claim.capacity, storage_class=claim.storage_class
+    )
 
 
 def _judge(volume: DataVolume, claim: Claim | None) -> tuple[str, str]:
@@ -118,23 +122,28 @@ def _judge(volume: DataVolume, claim: Claim | None) -> tuple[str, str]:
     if volume.phase == "Failed":
         return _failed(volume)
     if claim is not None and claim.phase == "Lost":
-        return LOST, "the volume behind the claim is gone"
+        return LOST, _VOLUME_GONE
     running = condition(volume.conditions, "Running")
     complaint = _complaint(running) or _complaint(condition(volume.conditions, "Bound"))
     if "too small to contain image" in complaint:
         return WILL_NOT_FINISH, f"the image does not fit into the golden: {complaint}"
+    if volume.phase in _BUSY_PHASES:
+        return _busy(volume, running, complaint)
+    return _early(volume, complaint)
+
+
+def _early(volume: DataVolume, complaint: str) -> tuple[str, str]:
+    """Before any transfer: blank, Pending, waiting for a consumer, or a phase that no CDI we know has."""
     if volume.phase in _CONSUMER_PHASES and IMMEDIATE_BIND_ANNOTATION not in volume.meta.annotations:
         return (
             WILL_NOT_FINISH,
-            f"it waits for a first consumer that never comes: annotation {IMMEDIATE_BIND_ANNOTATION} is missing",
+            f"it waits for a first consumer that never comes, since annotation {IMMEDIATE_BIND_ANNOTATION} is missing",
         )
     if volume.phase == "":
         return (
             NOT_PROGRESSING,
             complaint or "CDI has not started on it: no usable class, or no access mode in its StorageProfile",
         )
-    if volume.phase in _BUSY_PHASES:
-        return _busy(volume, running, complaint)
     if volume.phase in _CONSUMER_PHASES or volume.phase == "Pending":
         return (NOT_PROGRESSING if complaint else WAITING), complaint or f"phase {volume.phase}"
     return UNKNOWN, f"phase {volume.phase} is not one we know"
@@ -143,7 +152,7 @@ def _judge(volume: DataVolume, claim: Claim | None) -> tuple[str, str]:
 def _failed(volume: DataVolume) -> tuple[str, str]:
     bound, running = condition(volume.conditions, "Bound"), condition(volume.conditions, "Running")
     if bound is not None and bound.reason == "ClaimLost":
-        return LOST, "the volume behind the claim is gone"
+        return LOST, _VOLUME_GONE
     return FAILED, _complaint(running) or _complaint(bound) or "CDI gave up on it"
 
 

@@ -56,8 +56,9 @@ def parse_quantity(value: str | int) -> Fraction:
         raise InvalidQuantity(value)
     number = match["number"]
     result = Fraction("0" + number if number.startswith(".") else number.removesuffix("."))
-    result *= _BINARY.get(match["binary"], 1) * _DECIMAL.get(match["decimal"], Fraction(1)) * Fraction(10) ** exponent
-    return -result if match["sign"] == "-" else result
+    result *= _BINARY.get(match["binary"], 1) * _DECIMAL.get(match["decimal"], Fraction(1)) * _power(exponent)
+    signed: Fraction = -result if match["sign"] == "-" else result
+    return signed
 
 
 def to_bytes(value: str | int) -> int:
@@ -84,7 +85,7 @@ def chart_amount(value: object) -> Fraction:
         return Fraction(value) if math.isfinite(value) else Fraction(0)
     for suffix, factor in (*_BINARY.items(), *_DECIMAL.items()):
         if value.endswith(suffix):
-            return _float(value.removesuffix(suffix)) * factor
+            return Fraction(_float(value.removesuffix(suffix)) * factor)
     return _float(value)
 
 
@@ -93,6 +94,10 @@ def _float(written: str) -> Fraction:
     if match is None:
         return Fraction(0)
     try:
-        return parse_quantity(match[1]) * Fraction(10) ** int(match[2] or 0)
+        return parse_quantity(match[1]) * _power(int(match[2] or 0))
     except InvalidQuantity:
         return Fraction(0)
+
+
+def _power(exponent: int) -> Fraction:
+    return Fraction(10**exponent) if exponent >= 0 else Fraction(1, 10**-exponent)
