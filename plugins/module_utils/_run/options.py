@@ -133,9 +133,9 @@ def pool_options(value: Any, with_spec: bool, field: str = "pools") -> list[Pool
             if stated != cluster:
                 raise OptionFailure(f"{at}.spec.cluster", f"{shown(stated)} contradicts {at}.cluster {cluster!r}")
         pool = Pool(_name(item["namespace"], f"{at}.namespace"), cluster, _name(item["pool"], f"{at}.pool"), spec)
-        key = (pool.namespace, pool.name)
-        if key in seen:
-            raise OptionFailure(at, f"{pool.namespace}/{pool.name} stands at {field}[{seen[key]}] already")
-        seen[key] = index
+        place = (pool.namespace, pool.name)
+        if place in seen:
+            raise OptionFailure(at, f"{pool.namespace}/{pool.name} stands at {field}[{seen[place]}] already")
+        seen[place] = index
         pools.append(pool)
     return pools

@@ -8,13 +8,34 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from .._guard.case import PoolCase
+from .._guard.rule import NotRead
 from .._guard.state import ClusterState
 from .._plan.plan import CREATE, Step
 from .._plan.pools import LivePool
 from .._pool.pool import Pool
+from .._pool.rollout import predict_roll
 
 
 def with_roll(step: Step, desired: Pool, live: LivePool | None, cluster: ClusterState) -> Step:
+    """A new pool rolls nothing. For a live one, what would run is compared with the MachineDeployment that runs."""
     if step.action == CREATE or live is None:
         return step
-    return replace(step, rolls_workers=None)
+    current = Pool(desired.namespace, desired.cluster, desired.pool, live.spec)
+    values = None if cluster.cluster_values is None else cluster.values_of(desired.namespace)
+    found = predict_roll(
+        desired,
+        _class_of(desired, cluster),
+        values,
+        cluster.deployment(desired.namespace, desired.object_name),
+        current,
+        _class_of(current, cluster),
+    )
+    return replace(step, rolls_workers=found.rolls, roll_reasons=found.reasons)
+
+
+def _class_of(pool: Pool, cluster: ClusterState) -> str:
+    try:
+        return str(PoolCase(pool, cluster).pool_class.value or "")
+    except NotRead:
+        return ""
