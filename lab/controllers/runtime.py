@@ -18,7 +18,7 @@ from lab.controllers.objects import merged
 from lab.controllers.timings import Timings
 from lab.kinds import KINDS
 
-_BACKOFF, _BACKOFF_MAX = 0.1, 5.0
+_BACKOFF, _BACKOFF_MAX, _CONFLICTS = 0.1, 5.0, 5
 
 
 def log(text: str) -> None:
@@ -121,16 +121,26 @@ class Writer:
             cache.drop(obj)
 
     async def finalizer(self, obj: Object, name: str, present: bool) -> None:
-        """Put a finalizer on or take it off. A conflict is not possible: the list is guarded by the version."""
-        known = obj["metadata"].get("finalizers", [])
-        if (name in known) == present:
+        """Put a finalizer on or take it off. The list is replaced whole, so it is guarded by the object's version."""
+        for _ in range(_CONFLICTS):
+            known = obj["metadata"].get("finalizers", [])
+            if (name in known) == present:
+                return
+            wanted = [*known, name] if present else [one for one in known if one != name]
+            meta = {"finalizers": wanted or None, "resourceVersion": obj["metadata"]["resourceVersion"]}
+            key = key_of(obj)
+            try:
+                updated = await self.patch(obj["kind"], key, {"metadata": meta})
+            except ApiError as error:
+                fresh = await self.api.get(obj["kind"], key[1], key[0] or None)
+                if error.status != 409 or fresh is None or fresh["metadata"]["uid"] != obj["metadata"]["uid"]:
+                    raise
+                obj = fresh
+                continue
+            cache = self.runtime.caches.get(obj["kind"])
+            if cache and updated and updated["metadata"].get("deletionTimestamp") and not wanted:
+                cache.drop(updated)
             return
-        wanted = [*known, name] if present else [one for one in known if one != name]
-        meta = {"finalizers": wanted or None, "resourceVersion": obj["metadata"]["resourceVersion"]}
-        updated = await self.patch(obj["kind"], key_of(obj), {"metadata": meta})
-        cache = self.runtime.caches.get(obj["kind"])
-        if cache and updated and updated["metadata"].get("deletionTimestamp") and not wanted:
-            cache.drop(updated)
 
 
 class Controller:

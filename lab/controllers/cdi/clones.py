@@ -23,6 +23,7 @@ OWNED_BY = "cdi.kubevirt.io/OwnedByUID"
 CLONE_TYPE, CLONE_PHASE = "cdi.kubevirt.io/cloneType", "cdi.kubevirt.io/clonePhase"
 _PENDING: Verdict = ("False", "Pending", "Clone Pending")
 _POPULATOR: Verdict = ("True", "Populator is running", "")
+_protecting = asyncio.Lock()
 _KINDS = ("DataVolume", "PersistentVolumeClaim", "Pod")
 
 
@@ -214,11 +215,13 @@ async def clean(runtime: Runtime, write: Writer, disk: Object) -> None:
 
 async def protect(runtime: Runtime, write: Writer, key: Key) -> None:
     """A claim that the driver is cloning cannot go: the provisioner holds it by a finalizer."""
-    claim = runtime.cache("PersistentVolumeClaim").get(*key)
-    if claim is None:
-        return
-    cloning = any(
-        (one["spec"].get("dataSource") or {}).get("name") == key[1] and status(one).get("phase", "Pending") == "Pending"
-        for one in runtime.cache("PersistentVolumeClaim").in_namespace(key[0])
-    )
-    await write.finalizer(claim, CLONING, cloning)
+    async with _protecting:
+        claim = runtime.cache("PersistentVolumeClaim").get(*key)
+        if claim is None:
+            return
+        cloning = any(
+            (one["spec"].get("dataSource") or {}).get("name") == key[1]
+            and status(one).get("phase", "Pending") == "Pending"
+            for one in runtime.cache("PersistentVolumeClaim").in_namespace(key[0])
+        )
+        await write.finalizer(claim, CLONING, cloning)

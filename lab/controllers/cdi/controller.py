@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from lab.api import Key, Object
+from lab.api import Api, Key, Object
 from lab.controllers.cdi.clones import FINALIZER, Clone, clean
 from lab.controllers.cdi.imports import Blank, HttpImport, Upload
 from lab.controllers.cdi.states import NOT_RUNNING, bound_of, status_of
 from lab.controllers.cdi.walk import Walk
 from lab.controllers.objects import deleting, status
-from lab.controllers.runtime import Controller
+from lab.controllers.runtime import Controller, Runtime
 
 _WALKS: dict[str, type[Walk]] = {"http": HttpImport, "pvc": Clone, "upload": Upload, "blank": Blank}
 
@@ -23,37 +23,40 @@ class Cdi(Controller):
     # A walk may wait for days; what is heavy in it has limits of its own.
     limit: ClassVar[int] = 1_000_000
 
+    def __init__(self, runtime: Runtime, api: Api) -> None:
+        super().__init__(runtime, api)
+        # Which disk, by uid, the running walk of a key is about.
+        self._walks: dict[Key, str] = {}
+
     def setup(self) -> None:
         self.runtime.cache("DataVolume").listeners.append(self._disk_changed)
         self.runtime.cache("PersistentVolumeClaim").listeners.append(self._claim_changed)
 
     def _disk_changed(self, event: str, key: Key, disk: Object) -> None:
-        if key in self._running:
-            if event == "DELETED" or deleting(disk) or self._walked.get(key) not in (None, disk["metadata"]["uid"]):
-                self.cancel(key)
-                self.enqueue(key)
-        elif event != "DELETED":
+        walked = self._walks.get(key)
+        if walked is None:
             self.enqueue(key)
+        elif event == "DELETED" or deleting(disk) or walked != disk["metadata"]["uid"]:
+            self._restart(key)
 
     def _claim_changed(self, event: str, key: Key, claim: Object) -> None:
         if event == "DELETED" or status(claim).get("phase") == "Lost":
-            self.cancel(key)
-            self.enqueue(key)
+            self._restart(key)
 
-    @property
-    def _walked(self) -> dict[Key, str]:
-        """Which disk, by uid, the running walk of a key is about."""
-        return self.__dict__.setdefault("_uids", {})
+    def _restart(self, key: Key) -> None:
+        if key in self._walks:
+            self.cancel(key)
+        self.enqueue(key)
+
+    def kick(self) -> None:
+        """Start every walk again: a script was withdrawn."""
+        for key in list(self._walks):
+            self._restart(key)
 
     async def reconcile(self, key: Key) -> float | None:
         disk = self.runtime.cache("DataVolume").get(*key)
-        if disk is None:
-            return None
-        self._walked[key] = disk["metadata"]["uid"]
-        try:
+        if disk is not None:
             await self._look(key, disk)
-        finally:
-            self._walked.pop(key, None)
         return None
 
     async def _look(self, key: Key, disk: Object) -> None:
@@ -71,4 +74,11 @@ class Cdi(Controller):
         else:
             walk = next((one for name, one in _WALKS.items() if name in disk["spec"].get("source", {})), None)
             if walk is not None:
-                await walk(self.runtime, self.write, disk).run()
+                await self._walk(key, walk(self.runtime, self.write, disk))
+
+    async def _walk(self, key: Key, walk: Walk) -> None:
+        self._walks[key] = walk.uid
+        try:
+            await walk.run()
+        finally:
+            del self._walks[key]

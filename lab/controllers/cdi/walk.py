@@ -37,6 +37,10 @@ class Walk:
         self.key, self.uid = key_of(disk), disk["metadata"]["uid"]
         self._last = disk
 
+    async def run(self) -> None:
+        """From wherever the disk is to Succeeded."""
+        raise NotImplementedError
+
     @property
     def disk(self) -> Object:
         """The newest known version of the disk."""
