@@ -8,6 +8,7 @@ import base64
 import json
 import ssl
 import tempfile
+import traceback
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -211,7 +212,10 @@ class Cache:
 
     def _notify(self, event: str, obj: Object) -> None:
         for listener in tuple(self.listeners):
-            listener(event, key_of(obj), obj)
+            try:
+                listener(event, key_of(obj), obj)
+            except Exception:  # noqa: BLE001 - one listener must not make the others deaf
+                traceback.print_exc()
 
     async def run(self) -> None:
         """Never returns; lists again whenever a watch ends."""
