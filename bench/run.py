@@ -21,7 +21,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tests.integration.site import PRODUCT, Site  # noqa: E402
+from tests.integration.site import PRODUCT, Site
 
 
 def timed(site: Site, runs: int, task: dict[str, Any]) -> tuple[float, int]:
