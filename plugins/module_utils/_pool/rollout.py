@@ -101,7 +101,7 @@ def config_is_hashed(live: MachineDeployment) -> bool:
 
 
 def config_inputs(pool: Pool) -> Mapping[str, Any]:
-    """What the worker's config is made from, by field path; a change of any of them moves a hashed config template."""
+    """What the worker's config is made from, by field path or in words; a change of any of them moves a hashed config template."""
     values, source = pool.values, resolve_source(pool.values)
     talos = mapping(values, "talos")
     kubelet = mapping(values, "kubelet")
@@ -111,7 +111,7 @@ def config_inputs(pool: Pool) -> Mapping[str, Any]:
         else {"instanceType": pool.instance_type}
     )
     return {
-        "talos pair": (source.schematic_id, source.version),
+        "resolved Talos release": (source.schematic_id, source.version),
         "talos.installerRepository": installer_image(
             printed(talos.get("installerRepository")), source.schematic_id, source.version
         ),
@@ -221,4 +221,4 @@ def _config_move(current: Pool | None, desired: Pool, live: MachineDeployment | 
     what = f"the worker configuration changes ({', '.join(changed)})"
     if hashed is False:
         return _Move(False, note=f"{what}, which on this platform reaches no existing worker")
-    return _Move(hashed, what, changed)
+    return _Move(hashed, what, tuple(name for name in changed if " " not in name))
