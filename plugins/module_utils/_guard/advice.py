@@ -43,20 +43,6 @@ def factory_url_query(case: PoolCase) -> Iterator[Found]:
 
 
 @rule(
-    "defaults-freeze",
-    refuses=False,
-    chart=False,
-    cause="The first change of a pool writes today's defaults into it (the API fills them in on read), so it no longer follows the "
-    "platform's defaults, its Talos release included.",
-    example="a pool that declares nothing but cluster, patched for the first time",
-    remedy="Declare what the pool should keep; move its Talos release by its own declaration from now on.",
-)
-def defaults_freeze(case: PoolCase) -> Iterator[Found]:
-    """Found by the plan, which knows whether the pool is about to be changed: see ``frozen_defaults``."""
-    return iter(())
-
-
-@rule(
     "release-suspended",
     refuses=False,
     chart=False,

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, The cozystack.worker_image contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Judge a catalog, pools, or the platform by every rule at once."""
+"""Judge a catalog or pools by every rule at once."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from .._pool.pool import POOL_DEFAULTS, Pool, published_defaults
 from .case import PoolCase
 from .catalog import CatalogCase
 from .findings import Finding, Verdict
-from .platform import PlatformCase
 from .rule import Found, NotRead, Rule
 from .schema import schema_of
 from .state import ClusterState
-from .table import CATALOG_RULES, PLATFORM_RULES, POOL_RULES
+from .table import CATALOG_RULES, POOL_RULES
 
 _READS = {
     "data_volumes": "DataVolumes (cdi.kubevirt.io)",
@@ -39,11 +38,6 @@ def judge_pools(pools: Sequence[Pool], state: ClusterState, rules: Sequence[Rule
     Pools that carry the built-in defaults are judged with those that the cluster publishes, when its schema is known.
     """
     return _verdict([(PoolCase(pool, state), rules) for pool in with_published(pools, state)])
-
-
-def judge_platform(variant: str, values: Mapping[str, Any], rules: Sequence[Rule] = PLATFORM_RULES) -> Verdict:
-    """Judge whether the platform Package (its variant and ``spec.components.platform.values``) emits the catalog."""
-    return _verdict([(PlatformCase(variant, values), rules)])
 
 
 def with_published(pools: Iterable[Pool], state: ClusterState) -> tuple[Pool, ...]:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from . import advice, catalog, golden, kubelet, ownership, platform, schema, shape, sizing, storage, window
+from . import advice, catalog, golden, kubelet, ownership, schema, shape, sizing, storage, window
 from .rule import Rule
+from .told import TOLD
 
 POOL_RULES: tuple[Rule, ...] = (
     shape.source_ambiguous,
@@ -67,7 +68,6 @@ POOL_RULES: tuple[Rule, ...] = (
     advice.schematic_not_hex,
     advice.factory_url_query,
     ownership.parent_talos_differs,
-    advice.defaults_freeze,
     advice.release_suspended,
 )
 
@@ -92,23 +92,18 @@ CATALOG_RULES: tuple[Rule, ...] = (
     catalog.default_class_differs,
 )
 
-PLATFORM_RULES: tuple[Rule, ...] = (
-    platform.variant_without_catalog,
-    platform.iaas_disabled,
-    platform.catalog_not_enabled,
-    platform.catalog_disabled,
-)
+ALL_RULES: tuple[Rule, ...] = (*POOL_RULES, *CATALOG_RULES, *TOLD)
 
 
 @lru_cache(maxsize=1)
 def known_ids() -> tuple[str, ...]:
     """Every id, each once, in table order."""
-    return tuple(dict.fromkeys(item.id for item in (*POOL_RULES, *CATALOG_RULES, *PLATFORM_RULES)))
+    return tuple(dict.fromkeys(item.id for item in ALL_RULES))
 
 
 def rule_of(rule_id: str) -> Rule:
     """The first rule with this id. Raises KeyError."""
-    for item in (*POOL_RULES, *CATALOG_RULES, *PLATFORM_RULES):
+    for item in ALL_RULES:
         if item.id == rule_id:
             return item
     raise KeyError(rule_id)

@@ -1,0 +1,71 @@
+# Copyright (c) 2026, The cozystack.worker_image contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rules that are judged elsewhere (the platform Package, the plan of a run); here only what they mean, under their ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from .._image.golden import CATALOG_PACKAGE
+from .rule import Found, Rule, rule
+
+
+def _elsewhere(case: Any) -> Iterator[Found]:
+    return iter(())
+
+
+package_missing = rule(
+    "platform-package-missing",
+    chart=False,
+    cause="The platform Package does not exist, so nothing could carry the catalog; a tenant cluster has none.",
+    example="a kubeconfig of a tenant cluster",
+    remedy="Point the connection at the management cluster.",
+)(_elsewhere)
+variant_without_iaas = rule(
+    "platform-variant-without-iaas",
+    chart=False,
+    cause="Only the variants isp-full and isp-full-generic have the catalog; others ignore its name without an error.",
+    example="spec.variant: isp-hosted",
+    remedy="Use the catalog on a site of variant isp-full or isp-full-generic.",
+)(_elsewhere)
+iaas_disabled = rule(
+    "platform-iaas-disabled",
+    chart=False,
+    cause="The catalog belongs to the IaaS bundle, which is switched off.",
+    example="bundles: {iaas: {enabled: false}}",
+    remedy="Enable the IaaS bundle.",
+)(_elsewhere)
+package_disabled = rule(
+    "package-disabled",
+    chart=False,
+    cause="The catalog is in bundles.disabledPackages, which wins over enabledPackages.",
+    example="the name in both lists",
+    remedy=f"Take {CATALOG_PACKAGE} out of bundles.disabledPackages.",
+)(_elsewhere)
+package_unknown = rule(
+    "package-unknown",
+    chart=False,
+    cause="This platform release does not ship the catalog of worker images.",
+    example="a release from before September 2026",
+    remedy="Upgrade the platform; until then pools boot over HTTP.",
+)(_elsewhere)
+defaults_freeze = rule(
+    "defaults-freeze",
+    refuses=False,
+    chart=False,
+    cause="The first change of a pool writes today's defaults into it (the API fills them in on read), so it no longer follows the "
+    "platform's defaults, its Talos release included.",
+    example="a pool that declares nothing but cluster, changed for the first time",
+    remedy="Declare what the pool should keep; move its Talos release by its own declaration from now on.",
+)(_elsewhere)
+
+TOLD: tuple[Rule, ...] = (
+    package_missing,
+    variant_without_iaas,
+    iaas_disabled,
+    package_disabled,
+    package_unknown,
+    defaults_freeze,
+)
