@@ -15,8 +15,9 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 _LIFETIME = datetime.timedelta(days=365)
 _SKEW = datetime.timedelta(hours=1)
 _SERVER, _CLIENT = ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH
-# The aggregator verifies an ExternalName service `localhost` by that name; clients come by address.
 _LOCAL = ("localhost", "127.0.0.1")
+# The aggregator dials the external name `localhost`, but verifies the certificate by the name of the Service.
+_APPS_API = (*_LOCAL, "cozystack-api.cozy-system.svc")
 _APISERVER = (*_LOCAL, "::1", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "10.96.0.1")
 
 
@@ -99,7 +100,7 @@ def write(folder: Path) -> None:
     authority.issue("apiserver", "kube-apiserver", (_SERVER, _CLIENT), _APISERVER)
     authority.issue("etcd", "etcd", (_SERVER, _CLIENT), _LOCAL)
     authority.issue("admin", "lab-admin", (_CLIENT,), organization="system:masters")
-    authority.issue("apps-api", "apps-api", (_SERVER,), _LOCAL)
+    authority.issue("apps-api", "apps-api", (_SERVER,), _APPS_API)
     Authority(folder, "front-proxy-ca", "lab-front-proxy-ca").issue(
         "front-proxy-client", "front-proxy-client", (_CLIENT,)
     )
