@@ -77,7 +77,8 @@ def _established(crd: dict[str, Any]) -> int | None:
 
 async def _backdate(api: Api, crd: dict[str, Any]) -> str:
     """kube-apiserver holds every create of a definition younger than two seconds for two seconds; make it older."""
-    name, position = crd["metadata"]["name"], _established(crd)
+    name: str = crd["metadata"]["name"]
+    position = _established(crd)
     patch = [
         {"op": "test", "path": f"/status/conditions/{position}/type", "value": "Established"},
         {"op": "replace", "path": f"/status/conditions/{position}/lastTransitionTime", "value": _LONG_AGO},

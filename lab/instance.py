@@ -86,17 +86,20 @@ def healthy(home: Path) -> bool:
     known = described(home)
     if not known or not known.get("ready"):
         return False
+    return not dead(home, known) and asyncio.run(_answers(home))
+
+
+def dead(home: Path, known: dict[str, Any]) -> list[str]:
+    """Names of the processes that lab.json speaks of and that do not run."""
     recorded = {process.name: process for process in processes.records(home)}
     wanted = known.get("processes", {})
-    if any(name not in recorded or not processes.is_ours(recorded[name], home) for name in wanted):
-        return False
-    return asyncio.run(_answers(home))
+    return [name for name in wanted if name not in recorded or not processes.is_ours(recorded[name], home)]
 
 
 async def _answers(home: Path, seconds: float = 5.0) -> bool:
     try:
         async with asyncio.timeout(seconds), Api(home / "kubeconfig", "lab-health") as api:
-            return await api.request("GET", "/readyz") == "ok"
+            return bool(await api.request("GET", "/readyz") == "ok")
     except (ApiError, aiohttp.ClientError, OSError, TimeoutError):
         return False
 
@@ -249,3 +252,23 @@ def environment(home: Path) -> dict[str, str]:
     if known.get("image_source"):
         variables["LAB_IMAGE_SOURCE"] = known["image_source"]
     return variables
+
+
+def status(home: Path) -> tuple[str, bool]:
+    """A small table for people, and whether the lab is healthy."""
+    known = described(home)
+    if not known:
+        left = [process.name for process in processes.records(home) if processes.is_ours(process, home)]
+        remains = f" ({', '.join(left)} left over; `down` or `up` removes them)" if left else ""
+        return f"lab   down{remains}\nhome  {home}", False
+    missing = dead(home, known)
+    fine = healthy(home)
+    state = "up" if fine else f"broken, {', '.join(missing)} ended" if missing else "not ready"
+    rows = [("lab", state), ("home", str(home)), ("options", known["options"])]
+    rows += [(key, known[key]) for key in ("apiserver", "image_source", "control", "apps_api") if known.get(key)]
+    versions = known["versions"]
+    rows.append(("versions", f"etcd {versions['etcd']}, kubernetes {versions['kubernetes']}"))
+    for name, process in known["processes"].items():
+        rows.append((name, f"pid {process['pid']}{', ended' if name in missing else ''}"))
+    width = max(len(key) for key, _ in rows)
+    return "\n".join(f"{key:<{width}}  {value}" for key, value in rows), fine

@@ -98,15 +98,25 @@ def tail(home: Path, name: str, lines: int = 15) -> str:
 def spawn(home: Path, name: str, command: Sequence[str], cwd: Path | None = None) -> Process:
     """Start a process in a session of its own (ctrl-C of the CLI must not reach it). Errors: OSError.
 
-    The caller holds the home's lock and has no threads: the child runs Python between fork and exec.
+    The caller holds the home's lock and has no threads: the child runs Python between fork and exec. Signals wait
+    meanwhile, so that a caller that cleans up after one finds the child's record.
     """
     for folder in (home / "run", home / "logs"):
         folder.mkdir(parents=True, exist_ok=True)
-    with log_path(home, name).open("ab") as log:
-        child = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=cwd, start_new_session=True,
-            preexec_fn=lambda: _record_self(home, name),
-        )  # fmt: skip
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+
+    def before_exec() -> None:
+        _record_self(home, name)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+    try:
+        with log_path(home, name).open("ab") as log:
+            child = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=cwd,
+                start_new_session=True, preexec_fn=before_exec,
+            )  # fmt: skip
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     child.returncode = 0  # Popen would warn at exit that the process still runs; it shall
     _children.append(child.pid)
     return next(process for process in records(home) if process.name == name)

@@ -118,7 +118,9 @@ def package_sources() -> list[Object]:
         requires = [f"cozystack.{other}" for other in depends_on]
         return package_source(f"cozystack.{name}", {variant: (requires, [component])})
 
-    platform = {name: ([], [_component("cozystack-platform", "core/platform")]) for name in PLATFORM_VARIANTS}
+    platform: dict[str, tuple[list[str], list[Object]]] = {
+        name: ([], [_component("cozystack-platform", "core/platform")]) for name in PLATFORM_VARIANTS
+    }
     source = package_source(PLATFORM, platform)
     source["metadata"]["annotations"] = {"operator.cozystack.io/skip-cozystack-values": "true"}
     return [
