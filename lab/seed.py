@@ -119,7 +119,8 @@ def package_sources() -> list[Object]:
         return package_source(f"cozystack.{name}", {variant: (requires, [component])})
 
     platform: dict[str, tuple[list[str], list[Object]]] = {
-        name: ([], [_component("cozystack-platform", "core/platform")]) for name in PLATFORM_VARIANTS
+        # The component is `platform`, its release `cozystack-platform` (platform rule 1.3).
+        name: ([], [_component("cozystack-platform", "core/platform") | {"name": "platform"}]) for name in PLATFORM_VARIANTS
     }
     source = package_source(PLATFORM, platform)
     source["metadata"]["annotations"] = {"operator.cozystack.io/skip-cozystack-values": "true"}
