@@ -122,3 +122,18 @@ def smallest_golden(talos: str) -> int | None:
     if minor[1] >= 11:
         return 4247 * _MIB
     return (2247 if minor[1] == 10 else 1246) * _MIB
+
+
+def checked_pair(schematic_id: str, version: str) -> tuple[str, str]:
+    """The pair, if a golden of it can exist. Raises ValueError naming the malformed one."""
+    if not re.fullmatch(SCHEMATIC_SHAPE, schematic_id):
+        raise ValueError(f"{schematic_id!r} is not a schematic ID: lower-case letters, digits and inner dashes only")
+    TalosVersion.parse(version)
+    return schematic_id, version
+
+
+def checked_base(base: str) -> str:
+    """A factory's base address. Raises ValueError for what the charts refuse."""
+    if not re.fullmatch(URL_SHAPE, base):
+        raise ValueError(f"{base!r} is not a plain http:// or https:// address")
+    return base
