@@ -16,7 +16,7 @@ from lab.chart.values import KUBERNETES_RELEASES, Values
 
 _CAPI, _INFRA = "cluster.x-k8s.io/v1beta1", "infrastructure.cluster.x-k8s.io/v1alpha1"
 _BOOTSTRAP, _CONTROL_PLANE = "bootstrap.cluster.x-k8s.io/v1alpha3", "controlplane.cluster.x-k8s.io/v1alpha1"
-_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # five times as fast
+_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # the C one is several times as fast
 
 
 def _object(api_version: str, kind: str, namespace: str, name: str, spec: Values, **metadata: Any) -> Object:
