@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Any
+from typing import Any, ClassVar
 
 from lab.api import Api, ApiError, Key, Object, key_of
 from lab.chart import Refused
@@ -46,6 +46,7 @@ class Releases(Controller):
     """Keys are HelmReleases."""
 
     name = "releases"
+    limit: ClassVar[int] = 16
 
     def __init__(self, runtime: Runtime, api: Api) -> None:
         super().__init__(runtime, api)
@@ -104,7 +105,7 @@ class Releases(Controller):
         return self.timings.release_retry if key in self._attempts else None
 
     async def _attempt(self, key: Key, release: Object) -> None:
-        old = await self._applier.manifests.load(key)
+        old = self._applier.manifests.load(key)
         action = "install" if old is None else "upgrade"
         done: dict[str, Any] = {
             "lastAttemptedConfigDigest": configuration(self.runtime, release),
@@ -195,7 +196,7 @@ class Releases(Controller):
     async def _uninstall(self, key: Key, release: Object) -> None:
         """A suspended release goes without its objects being touched."""
         if not release["spec"].get("suspend"):
-            old = await self._applier.manifests.load(key)
+            old = self._applier.manifests.load(key)
             await self._applier.remove(list((old or {}).values()))
-        await self._applier.manifests.remove(key)
+        self._applier.manifests.remove(key)
         await self.write.finalizer(release, FINALIZER, False)

@@ -19,6 +19,8 @@ from lab.controllers.timings import Timings
 from lab.kinds import KINDS
 
 _BACKOFF, _BACKOFF_MAX, _CONFLICTS = 0.1, 5.0, 5
+# Served without a status subresource, as on a platform.
+_PLAIN_STATUS = frozenset({"StorageProfile", "CDIConfig", "VirtualMachineInstance"})
 
 
 def log(text: str) -> None:
@@ -96,7 +98,9 @@ class Writer:
             raise
 
     async def status(self, kind: str, key: Key, values: dict[str, Any]) -> Object | None:
-        return await self.patch(kind, key, {"status": values}, "status")
+        """Into the status, whether or not the kind keeps it in a subresource of its own."""
+        subresource = None if kind in _PLAIN_STATUS else "status"
+        return await self.patch(kind, key, {"status": values}, subresource)
 
     async def annotate(self, kind: str, key: Key, values: dict[str, str | None]) -> Object | None:
         return await self.patch(kind, key, {"metadata": {"annotations": values}})

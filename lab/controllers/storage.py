@@ -159,11 +159,11 @@ class Profiles(Controller):
             meta = {"name": key[1], "labels": {"app.kubernetes.io/managed-by": "cdi-controller"}}
             profile = {"apiVersion": "cdi.kubevirt.io/v1beta1", "kind": "StorageProfile", "metadata": meta, "spec": {}}
             profile = await self.write.create_once(profile)
-        await self.write.status("StorageProfile", key, self._status(storage_class, profile.get("spec") or {}))
+        await self.write.status("StorageProfile", key, self._status(storage_class, profile))
         return None
 
-    def _status(self, storage_class: Object, spec: dict[str, Any]) -> dict[str, Any]:
-        driver = storage_class["provisioner"]
+    def _status(self, storage_class: Object, profile: Object) -> dict[str, Any]:
+        driver, spec = storage_class["provisioner"], profile.get("spec") or {}
         snapshots = any(
             one.get("driver") == driver for one in self.runtime.cache("VolumeSnapshotClass").objects.values()
         )
@@ -173,5 +173,6 @@ class Profiles(Controller):
             "storageClass": storage_class["metadata"]["name"],
             "cloneStrategy": strategy or ("snapshot" if snapshots else "copy"),
         }
-        sets = spec.get("claimPropertySets") or (_LINSTOR_SETS if driver == _LINSTOR else None)
+        found = status(profile).get("claimPropertySets") or (_LINSTOR_SETS if driver == _LINSTOR else None)
+        sets = spec.get("claimPropertySets") or found
         return known | {"claimPropertySets": sets, "snapshotClass": spec.get("snapshotClass")}

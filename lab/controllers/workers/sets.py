@@ -59,6 +59,8 @@ class Sets(Controller):
         for one in machines[: max(len(machines) - wanted, 0)]:
             await self.write.delete(one)
         machines = self._machines(machine_set)
+        if not wanted and not machines and not status(machine_set).get("replicas"):
+            return None  # nothing to say, and a pool without workers has one write less
         ready = sum(running(one) for one in machines)
         values = {
             "observedGeneration": machine_set["metadata"]["generation"],
