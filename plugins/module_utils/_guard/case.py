@@ -127,7 +127,6 @@ class PoolCase:
     @cached_property
     def golden_class(self) -> Resolved:
         """T3: of the DataVolume, else of its claim, else the default; of the entry for a golden that is only planned."""
-        name = self.source.golden
         if self.planned is not None:
             if self.planned.storage_class:
                 return Resolved(
@@ -135,21 +134,20 @@ class PoolCase:
                 )
             return self.default_class
         if self.state.data_volumes is not None and self.volume is not None and self.volume.storage_class:
-            return Resolved(self.volume.storage_class, f"DataVolume {GOLDEN_NAMESPACE}/{name}")
+            return Resolved(self.volume.storage_class, f"its DataVolume in {GOLDEN_NAMESPACE}")
         if self.claim is not None and self.claim.storage_class:
-            return Resolved(self.claim.storage_class, f"claim {GOLDEN_NAMESPACE}/{self.claim.name}")
+            return Resolved(self.claim.storage_class, f"its claim in {GOLDEN_NAMESPACE}")
         return self.default_class
 
     @cached_property
     def golden_size(self) -> Resolved | None:
         """The golden's size as written, or None when nothing states one."""
-        name = self.source.golden
         if self.planned is not None:
             return Resolved(self.planned.storage, f"its catalog entry ({self.planned.origin('storage')})")
         if self.state.data_volumes is not None and self.volume is not None and self.volume.storage_request is not None:
-            return Resolved(self.volume.storage_request, f"DataVolume {GOLDEN_NAMESPACE}/{name}")
+            return Resolved(self.volume.storage_request, f"its DataVolume in {GOLDEN_NAMESPACE}")
         if self.claim is not None and self.claim.storage_request is not None:
-            return Resolved(self.claim.storage_request, f"claim {GOLDEN_NAMESPACE}/{self.claim.name}")
+            return Resolved(self.claim.storage_request, f"its claim in {GOLDEN_NAMESPACE}")
         return None
 
     @cached_property

@@ -79,10 +79,14 @@ def report_pools(
 def report_catalog(
     values: Mapping[str, Any], state: ClusterState, refuse_on: Sequence[str] = (), accept: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """The verdict of a catalog, the ``golden_images`` it renders, and the ``values`` to write so that the chart sees no false drift."""
+    """The verdict of a catalog, the ``golden_images`` it renders (none when refused), and the ``values`` to write.
+
+    The latter keep live spellings, so that the chart sees no false drift.
+    """
     judged = settle(judge_catalog(values, state), refuse_on, accept)
     written = written_catalog(values, state)
-    return {**judged.as_dict(), "values": written, "golden_images": render_goldens(Catalog.from_values(written))}
+    goldens = [] if judged.refused else render_goldens(Catalog.from_values(written))
+    return {**judged.as_dict(), "values": written, "golden_images": goldens}
 
 
 def written_catalog(values: Mapping[str, Any], state: ClusterState) -> dict[str, Any]:

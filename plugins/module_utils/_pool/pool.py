@@ -110,7 +110,8 @@ class Pool:
     @cached_property
     def values(self) -> Mapping[str, Any]:
         """The declared values over the chart's defaults, as Helm layers them."""
-        declared = dict(self.spec)
+        # The platform takes a null osImage for an absent one, unlike other nulls without a default.
+        declared = {key: value for key, value in self.spec.items() if key != "osImage" or value is not None}
         declared.setdefault("cluster", self.cluster)
         return helm_merge(self.defaults, declared)
 

@@ -211,7 +211,7 @@ def _spread_lines(pool: Pool, cluster_values: Mapping[str, Any]) -> Iterator[str
     if not is_set(written):
         return
     try:
-        lines = yaml_lines(written if isinstance(written, Mapping) else _parsed(printed(written)))
+        lines = list(yaml_lines(written if isinstance(written, Mapping) else _parsed(printed(written))))
     except Unprintable as error:
         raise TemplateUnknown(
             f"the site's topology spread constraints cannot be laid out as the chart does: {error}"
