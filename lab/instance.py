@@ -134,7 +134,8 @@ def _start(home: Path, folder: Path, options: Options, say: Say) -> dict[str, An
     about = _describe(home, port, options)
     _save(home, about, running, ready=False)
     if options.controllers:
-        controllers = _start_controllers(home, options)
+        command = controllers_command(home, options)
+        controllers = processes.spawn(home, "controllers", command, cwd=Path(__file__).parent.parent)
         running.append(controllers)
         about |= {key: value for key, value in _wait_controllers(home, controllers).items() if key in about}
     _save(home, about, running, ready=True)
@@ -165,7 +166,7 @@ def _start_servers(home: Path, folder: Path, say: Say) -> tuple[list[Process], i
             # kube-apiserver would find the door closed and wait a second before it knocks again.
             _wait_listening(home, etcd, client)
             command = servers.apiserver_command(folder / "kube-apiserver", home, port, client)
-            running = [etcd, processes.spawn(home, "kube-apiserver", command)]
+            running = [etcd, processes.spawn(home, "kube-apiserver", command, environment=servers.LAZY_COLLECTOR)]
             asyncio.run(furnish.furnish(home, running, _READY_SECONDS))
         except ProcessDied as died:
             processes.stop_all(home, grace=0.0)
@@ -188,13 +189,14 @@ def _wait_listening(home: Path, process: Process, port: int) -> None:
     raise LabError(f"etcd did not listen within {_READY_SECONDS:.0f} s; its log ends:\n{processes.tail(home, 'etcd')}")
 
 
-def _start_controllers(home: Path, options: Options) -> Process:
+def controllers_command(home: Path, options: Options) -> list[str]:
+    """How the controllers are started; they answer by writing controllers.json into the home."""
     command = [sys.executable, "-m", "lab.controllers", "--home", str(home)]
     for name in options.without:
         command += ["--without", name]
     if options.apps_api:
         command += ["--apps-api", options.apps_api]
-    return processes.spawn(home, "controllers", command, cwd=Path(__file__).parent.parent)
+    return command
 
 
 def _wait_controllers(home: Path, process: Process) -> dict[str, Any]:

@@ -95,7 +95,9 @@ def tail(home: Path, name: str, lines: int = 15) -> str:
         return ""
 
 
-def spawn(home: Path, name: str, command: Sequence[str], cwd: Path | None = None) -> Process:
+def spawn(
+    home: Path, name: str, command: Sequence[str], cwd: Path | None = None, environment: dict[str, str] | None = None
+) -> Process:
     """Start a process in a session of its own (ctrl-C of the CLI must not reach it). Errors: OSError.
 
     The caller holds the home's lock and has no threads: the child runs Python between fork and exec. Signals wait
@@ -113,7 +115,7 @@ def spawn(home: Path, name: str, command: Sequence[str], cwd: Path | None = None
         with log_path(home, name).open("ab") as log:
             child = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=cwd,
-                start_new_session=True, preexec_fn=before_exec,
+                env=os.environ | (environment or {}), start_new_session=True, preexec_fn=before_exec,
             )  # fmt: skip
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
