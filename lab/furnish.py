@@ -16,7 +16,7 @@ from lab.kinds import KINDS
 from lab.processes import Process
 
 CRDS = Path(__file__).parent / "crds"
-_POLL = 0.03
+_POLL, _PATIENCE = 0.03, 2.0
 _LONG_AGO = "2020-01-01T00:00:00Z"
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -49,8 +49,10 @@ async def _until_answers(api: Api, home: Path, running: list[Process], path: str
     while True:
         processes.check(home, running)
         try:
-            await api.request("GET", path)
-        except (ApiError, aiohttp.ClientError, OSError):
+            # A stranger on our port may accept and say nothing, while our server has died for want of the port.
+            async with asyncio.timeout(_PATIENCE):
+                await api.request("GET", path)
+        except (ApiError, aiohttp.ClientError, OSError):  # TimeoutError is an OSError
             await asyncio.sleep(_POLL)
         else:
             return

@@ -38,7 +38,9 @@ def ready(reason: str, message: str = "") -> list[Object]:
 
 def namespaces() -> list[Object]:
     """cozy-system, cozy-public, tenant-root."""
-    return [_object("Namespace", "v1", name) for name in (SYSTEM, PUBLIC, ROOT)]
+    # An apply that owns no field at all would be recorded at the second time only, as a change.
+    labels = {name: {"kubernetes.io/metadata.name": name} for name in (SYSTEM, PUBLIC, ROOT)}
+    return [_object("Namespace", "v1", name, metadata={"labels": labels[name]}) for name in labels]
 
 
 def storage_class(name: str, default: bool, binding: str, replicas: int) -> Object:
@@ -120,7 +122,8 @@ def package_sources() -> list[Object]:
 
     platform: dict[str, tuple[list[str], list[Object]]] = {
         # The component is `platform`, its release `cozystack-platform` (platform rule 1.3).
-        name: ([], [_component("cozystack-platform", "core/platform") | {"name": "platform"}]) for name in PLATFORM_VARIANTS
+        name: ([], [_component("cozystack-platform", "core/platform") | {"name": "platform"}])
+        for name in PLATFORM_VARIANTS
     }
     source = package_source(PLATFORM, platform)
     source["metadata"]["annotations"] = {"operator.cozystack.io/skip-cozystack-values": "true"}
