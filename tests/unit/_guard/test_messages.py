@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What messages and remedies must name, and what they must never say."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from ansible_collections.cozystack.worker_image.plugins.module_utils._guard.judge import judge_catalog, judge_pools
+from ansible_collections.cozystack.worker_image.plugins.module_utils._guard.state import ClusterState
+from ansible_collections.cozystack.worker_image.plugins.module_utils._guard.table import ALL_RULES
+from ansible_collections.cozystack.worker_image.plugins.module_utils._pool.pool import Pool
+
+from .build import CLONE, GOLDEN, NAMESPACE, SCHEMATIC, SIZED, claim, golden, storage_class
+from .catalogs import CATALOG_ROWS
+from .table import FAILING, POOL_ROWS
+
+
+def only(rule_id, spec, *objects, **known):
+    verdict = judge_pools([Pool.named(NAMESPACE, "myk8s-md0", spec)], ClusterState.from_objects(objects, **known))
+    (finding,) = [item for item in (*verdict.refusals, *verdict.advice) if item.id == rule_id]
+    return finding
+
+
+def every_text():
+    for item in ALL_RULES:
+        yield item.id, f"{item.cause} {item.remedy}"
+    for row in POOL_ROWS:
+        verdict = judge_pools([Pool.named(NAMESPACE, row.name, row.spec)], row.state())
+        for finding in (*verdict.refusals, *verdict.advice):
+            yield f"{row.id} {finding.id}", f"{finding.message} {finding.remedy}"
+    for row in CATALOG_ROWS:
+        verdict = judge_catalog(row.values, ClusterState.from_objects(row.objects))
+        for finding in (*verdict.refusals, *verdict.advice):
+            yield f"{row.id} {finding.id}", f"{finding.message} {finding.remedy}"
+
+
+FORBIDDEN = {
+    "promises a copy": r"(?i)fall[s]? back to a|host-assisted|falls? back.*copy",
+    "edits the class of an entry": r"(?i)(set|change|edit)[^.;]*entry's storageClass|set the catalog entry's",
+    "says that removal deletes": r"(?i)remov\w+ (the|an|this) (entry|package|pool)[^.;]*delet",
+    "leaks a python value": r"\bNone\b|\bFraction\(|<[a-z_]+ object",
+}
+
+
+@pytest.mark.parametrize("why", FORBIDDEN)
+def test_no_text_says_what_must_not_be_said(why):
+    for where, text in every_text():
+        assert not re.search(FORBIDDEN[why], text), f"{where} {why}: {text}"
+
+
+def test_every_remedy_that_deletes_a_golden_forces_the_catalog():
+    for where, text in every_text():
+        if re.search(r"delete (the )?(DataVolume|golden)", text):
+            assert "forceAt" in text, where
+            assert "requestedAt" in text, where
+
+
+def test_absent_golden_names_the_way_out():
+    finding = only("golden-absent", {**CLONE, "osImage": {"builtin": {"version": "v1.13.9"}}})
+    name = f"talos-worker-{SCHEMATIC}-v1.13.9"
+    assert name in finding.message
+    assert "version v1.13.9 from osImage.builtin.version" in finding.message
+    assert "schematicID " + SCHEMATIC + " from talos.schematicID" in finding.message
+    for word in (
+        "cozystack.kubernetes-worker-image",
+        "bundles.enabledPackages",
+        "kubernetesWorkerImage.images",
+        "osImage.factory",
+        "v1.13.9",
+    ):
+        assert word in finding.remedy
+    assert finding.evidence["golden"] == f"cozy-public/{name}"
+
+
+def test_failed_golden_names_the_importer():
+    finding = only("golden-failed", CLONE, golden("Failed"))
+    assert "importer pod in cozy-public" in finding.remedy
+    assert f"delete DataVolume cozy-public/{GOLDEN}" in finding.remedy
+
+
+def test_failing_import_names_count_error_and_that_it_lifts_by_itself():
+    finding = only("golden-import-failing", CLONE, golden(**FAILING))
+    assert "3 restarts, last error: Error: 404" in finding.message
+    assert "lifts by itself" in finding.remedy
+    assert finding.evidence["restarts"] == 3
+
+
+def test_failing_import_of_a_too_large_image_never_heals():
+    finding = only(
+        "golden-import-failing", CLONE, golden(**{**FAILING, "message": "DataVolume too small to contain image"})
+    )
+    assert "no attempt can succeed" in finding.remedy
+    assert "larger storage" in finding.remedy
+
+
+def test_failing_import_without_a_message():
+    finding = only("golden-import-failing", CLONE, golden(**{**FAILING, "message": ""}))
+    assert "last error: Error" in finding.message
+
+
+def test_class_mismatch_names_the_default_only_when_it_was_used():
+    declared = only(
+        "storage-class-mismatch",
+        {**CLONE, "storageClass": "local"},
+        golden(),
+        storage_class("replicated", "storageclass.kubernetes.io/is-default-class"),
+    )
+    assert "default" not in declared.message
+    assert declared.evidence["pool_class_from"] == "storageClass"
+    chart = only("storage-class-mismatch", CLONE, golden(storage_class="local"))
+    assert "replicated (from storageClass (the chart's default))" in chart.message
+    asked = only(
+        "storage-class-mismatch",
+        {**CLONE, "storageClass": ""},
+        golden(),
+        storage_class("local", "storageclass.kubernetes.io/is-default-class"),
+    )
+    assert (
+        'local (from the cluster\'s default class (storageclass.kubernetes.io/is-default-class is "true" on it))'
+        in asked.message
+    )
+    for word in ("NEW catalog entry", "osImage.factory", "forceAt", GOLDEN):
+        assert word in asked.remedy
+
+
+def test_class_of_a_claim_is_said_to_be_so():
+    finding = only("storage-class-mismatch", CLONE, golden(storage_class=None), claim(storage_class="local"))
+    assert finding.evidence["golden_class_from"] == "its claim in cozy-public"
+
+
+def test_size_shows_both_as_written_and_in_bytes():
+    finding = only("disk-smaller-than-golden", {**CLONE, "diskSize": "6G"}, golden())
+    assert "diskSize 6G (6000000000 bytes)" in finding.message
+    assert "6Gi (6442450944 bytes, from its DataVolume in cozy-public)" in finding.message
+    assert finding.remedy == "Raise diskSize to 6Gi or more."
+    assert (finding.evidence["diskSize_bytes"], finding.evidence["golden_size_bytes"]) == (6000000000, 6442450944)
+
+
+def test_unreadable_size_is_said_to_be_so():
+    finding = only("disk-smaller-than-golden", {**CLONE, "diskSize": "1e1.5"}, golden())
+    assert "diskSize 1e1.5 (not a size)" in finding.message
+    assert finding.evidence["diskSize_bytes"] is None
+
+
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        ({"talos": {"version": "v1.13"}}, "talos.version"),
+        ({"osImage": {"factory": {"version": "v1.13"}}}, "osImage.factory.version"),
+    ],
+)
+def test_version_format_names_the_field_and_the_patch(spec, field):
+    finding = only("version-format", {**SIZED, **spec})
+    assert finding.subject == f"{NAMESPACE}/myk8s-md0 {field}"
+    assert finding.message.startswith(f'{field} is "v1.13"')
+    assert "the patch number is needed" in finding.message
+
+
+@pytest.mark.parametrize(("value", "hint"), [("1.13.6", 'a release starts with "v"'), ("v1.13.6\n", '"v1.13.6\\n"')])
+def test_version_format_hints(value, hint):
+    assert hint in only("version-format", {**SIZED, "talos": {"version": value}}).message
+
+
+def test_window_names_both_versions_and_where_the_release_came_from():
+    finding = only(
+        "talos-kubernetes-window",
+        {**SIZED, "talos": {"version": "v1.14.0"}, "osImage": {"factory": {"version": "v1.13.0"}}, "version": "v1.30"},
+    )
+    assert finding.message == (
+        'Kubernetes "v1.30" (version) is not supported by Talos "v1.13.0" (osImage.factory.version); it supports v1.31 to v1.36'
+    )
+    assert "v1.31, v1.32" in finding.remedy
+
+
+@pytest.mark.parametrize(
+    ("spec", "near"),
+    [
+        ({"osImage": {"builtIn": {}}}, "osImage.builtin"),
+        ({"osimage": {}}, "osImage"),
+        ({"image": {}}, "osImage"),
+        ({"osImage": {"builtin": {"schematicId": "x"}}}, "osImage.builtin.schematicID"),
+        ({"instancetype": "x"}, "instanceType"),
+        ({"zzzzzz": 1}, ""),
+    ],
+)
+def test_unknown_field_names_the_nearest(spec, near):
+    finding = only("unknown-field", {**SIZED, **spec}, golden())
+    assert finding.evidence["nearest"] == near
+    assert (f"did you mean {near}?" in finding.message) is bool(near)
+
+
+def test_blank_url_reads_as_blank():
+    assert (
+        "talos.imageFactoryURL is blank"
+        in only("factory-url-format", {**SIZED, "talos": {"imageFactoryURL": ""}}).message
+    )
