@@ -171,6 +171,12 @@ goldens:
     storageClass:
       description: Storage class.
       type: str
+    schematicID:
+      description: Schematic ID of the entry.
+      type: str
+    version:
+      description: Talos version of the entry.
+      type: str
 """
 
 from ansible_collections.cozystack.worker_image.plugins.module_utils._run.entry import POLICY_SPEC, run_module

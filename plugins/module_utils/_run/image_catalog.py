@@ -94,7 +94,12 @@ def image_catalog(session: Session) -> dict[str, Any]:
 
 def _result(prepared: Prepared, found: list[Golden]) -> dict[str, Any]:
     planned = absent(found) if prepared.plan.steps else []
-    shown = [{**golden.as_dict(), **({"state": "planned"} if golden.name in planned else {})} for golden in found]
+    entries = Catalog.from_values(prepared.catalog).by_golden()
+    shown = []
+    for golden in found:
+        pair = {"schematicID": entries[golden.name].schematic_id, "version": entries[golden.name].version}
+        state = {"state": "planned"} if golden.name in planned else {}
+        shown.append({**golden.as_dict(), **pair, **state})
     return outcome(prepared.plan, prepared.verdict, catalog=dict(prepared.catalog), goldens=shown)
 
 

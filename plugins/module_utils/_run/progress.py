@@ -13,11 +13,15 @@ from collections.abc import Callable, Mapping
 # Set by the action plugin, which shows the lines of this file while the module runs on the same machine.
 VARIABLE = "COZYSTACK_WORKER_IMAGE_PROGRESS"
 MOVING_SECONDS = 15.0
+CALM_SECONDS = 1.0
 SILENCE_SECONDS = 60.0
 
 
 class Reporter:
-    """``tell(state, text)`` writes a line when the state changed, or the text did a while ago, or nothing was said for long."""
+    """``tell(state, text)`` writes a line when the state changed, or the text did a while ago, or nothing was said for long.
+
+    A state that passes within a second of the last line is not worth one; whoever waits tells again soon.
+    """
 
     def __init__(self, write: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
         self._write, self._clock = write, clock
@@ -30,6 +34,8 @@ class Reporter:
         quiet = now - self._said
         moved = text != self._text and quiet >= MOVING_SECONDS
         if state == self._state and not moved and quiet < SILENCE_SECONDS:
+            return
+        if self._state is not None and quiet < CALM_SECONDS:
             return
         self._state, self._text, self._said = state, text, now
         self._write(f"{now - self._began:4.0f} s  {text}")

@@ -13,13 +13,15 @@ from typing import Any
 from .._pool.objects import HelmRelease
 from .._pool.pool import Pool
 from .._pool.source import Source
-from .._storage.golden import ABSENT, NOT_PROGRESSING, GoldenState, golden_state
+from .._storage.golden import ABSENT, IMPORTING, NOT_PROGRESSING, GoldenState, golden_state
 from .._storage.objects import Claim, DataVolume
 from .._usage.disks import cloned_disks
 
 READY, PROGRESSING, FAILED, MISSING = "ready", "progressing", "failed", "missing"
 # A DataVolume that CDI has not looked at yet has a blank phase too.
 BLANK_SECONDS = 60.0
+# States that say it all.
+_PLAIN = (ABSENT, IMPORTING)
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,7 @@ def pending_text(found: Sequence[Golden]) -> str:
     for golden in found:
         if not golden.state.ready:
             progress = f" {golden.state.progress:g} %" if golden.state.progress is not None else ""
-            reason = f" ({golden.state.reason})" if golden.state.reason else ""
+            reason = f" ({golden.state.reason})" if golden.state.reason and golden.state.state not in _PLAIN else ""
             rest.append(f"{golden.name}: {golden.state.state}{progress}{reason}")
     return f"{ready} of {len(found)} goldens ready" + "".join(f"; {text}" for text in rest)
 
