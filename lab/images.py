@@ -6,7 +6,7 @@ counted, and faults can be scripted:
 
     GET  /_lab/counts   {"<path>": {"get": n, "head": n, "bytes": n}}
     POST /_lab/reset    forgets counts and faults
-    POST /_lab/unknown  {"schematics": ["<id>"]}: 404 for these until they are posted to /schematics
+    POST /_lab/unknown  {"schematics": ["<id>"]}: 404 for these until they are posted to /schematics, or /_lab/known
     POST /_lab/faults   {"path": "<regex>", "kind": "status|html|truncate|slow|drop", "count": n, "status": 503,
                          "bytes_per_second": n, "methods": ["GET"]}; a list of such replaces all, [] repairs
 """
@@ -200,6 +200,9 @@ class ImageSource:
                 self.faults = faults if isinstance(given, list) else [*self.faults, *faults]
             elif action == "unknown":
                 self.unknown |= set(given["schematics"])
+                self._save()
+            elif action == "known":
+                self.unknown -= set(given["schematics"])
                 self._save()
             elif action == "reset":
                 self.counts, self.faults = {}, []

@@ -92,9 +92,10 @@ class Claims(Controller):
 
     async def reconcile(self, key: Key) -> float | None:
         claim = self.runtime.cache("PersistentVolumeClaim").get(*key)
-        await self._remove_orphans(key, claim)
         if claim is None:
             volume_path(self.runtime.volumes, *key).unlink(missing_ok=True)
+        await self._remove_orphans(key, claim)
+        if claim is None:
             return None
         if deleting(claim) or not _unbound(claim) or claim["spec"].get("dataSourceRef"):
             return None
