@@ -59,9 +59,8 @@ def test_main_counts_and_fails(tmp_path, capsys):
     none = tmp_path / "none.json"
     none.write_text("[]")
     assert main(["--pools", str(file), "--catalogs", str(none)]) == 1
-    assert capsys.readouterr().out.splitlines() == [
-        "golden/absent: refused by golden-absent, but the chart renders",
-        "1 passed, 1 failed",
-    ]
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "golden/absent: refused by golden-absent, but the chart renders"
+    assert lines[-1] == "1 passed, 1 failed"
     assert main(["--pools", str(none), "--catalogs", str(none)]) == 0
     assert capsys.readouterr().out == "0 passed, 0 failed\n"

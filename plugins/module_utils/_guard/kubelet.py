@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from .._storage.printed import printed
-from .._storage.quantity import chart_amount
+from .._storage.quantity import chart_amount, plain_amount
 from .._storage.reading import dig, is_set
 from .case import PoolCase
 from .rule import Found, rule, shown
@@ -157,7 +157,7 @@ def reservation_exceeds_node(case: PoolCase) -> Iterator[Found]:
             yield _exceeds("memory", reserved, size.memory)
     if size.cpu:
         reserved_cpu = _reserved_cpu(case, size)
-        if sum(reserved_cpu.values()) >= millicores(size.cpu):
+        if sum(reserved_cpu.values()) >= int(millicores(size.cpu)):
             yield _exceeds("CPU", reserved_cpu, size.cpu)
 
 
@@ -183,10 +183,10 @@ def reservation_without_size(case: PoolCase) -> Iterator[Found]:
 
 
 def millicores(value: str) -> Fraction:
-    """CPU as the chart counts it: millicores as written, cores times 1000 without the fraction."""
+    """CPU as the chart counts it: millicores as written, cores times 1000 without the fraction; other suffixes read as 0."""
     if value.endswith("m"):
-        return chart_amount(value.removesuffix("m"))
-    return Fraction(int(chart_amount(value) * 1000))
+        return plain_amount(value.removesuffix("m"))
+    return Fraction(int(plain_amount(value) * 1000))
 
 
 def _reserved_memory(case: PoolCase, size: NodeSize) -> dict[str, Fraction]:

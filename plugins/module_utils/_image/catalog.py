@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .._storage.printed import helm_merge, printed
+from .._storage.printed import helm_values, printed
 from .._storage.reading import is_set
 from .golden import DEFAULT_FACTORY, DEFAULT_SCHEMATIC, DEFAULT_TALOS, chart_image_url, golden_name
 
@@ -72,7 +72,7 @@ class Catalog:
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> Catalog:
         """Resolve a values block. An absent ``images`` means the chart's default entry; null or an empty list means none."""
-        merged = helm_merge(CATALOG_DEFAULTS, values)
+        merged = helm_values(CATALOG_DEFAULTS, values)
         images = merged.get("images")
         if images is None:
             return cls((), merged)

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from .._image.golden import DEFAULT_FACTORY, DEFAULT_INSTALLER, DEFAULT_SCHEMATIC, DEFAULT_TALOS
-from .._storage.printed import helm_merge, printed
+from .._storage.printed import helm_merge, helm_values, printed
 from .._storage.reading import dig, is_set, mapping, text
 
 POOL_DEFAULTS: Mapping[str, Any] = {
@@ -110,10 +110,9 @@ class Pool:
     @cached_property
     def values(self) -> Mapping[str, Any]:
         """The declared values over the chart's defaults, as Helm layers them."""
-        # The platform takes a null osImage for an absent one, unlike other nulls without a default.
-        declared = {key: value for key, value in self.spec.items() if key != "osImage" or value is not None}
+        declared = dict(self.spec)
         declared.setdefault("cluster", self.cluster)
-        return helm_merge(self.defaults, declared)
+        return helm_values(self.defaults, declared)
 
     @property
     def kubernetes_version(self) -> str:

@@ -67,10 +67,15 @@ def go_quoted(value: Any) -> str:
     return "" if value is None else json.dumps(printed(value), ensure_ascii=False)
 
 
-def helm_merge(defaults: Mapping[str, Any], declared: Mapping[str, Any]) -> dict[str, Any]:
-    """Declared values over chart defaults as Helm layers them: maps merge, lists are replaced, a null takes the default away.
+def helm_values(defaults: Mapping[str, Any], declared: Mapping[str, Any]) -> dict[str, Any]:
+    """The values a chart sees: declared over defaults, with every null at the top level taken away."""
+    return {key: value for key, value in helm_merge(defaults, declared).items() if value is not None}
 
-    A null for a key that has no default stays, as Helm keeps it.
+
+def helm_merge(defaults: Mapping[str, Any], declared: Mapping[str, Any]) -> dict[str, Any]:
+    """Declared values over defaults as Helm layers them: maps merge, lists are replaced, a null takes the default away.
+
+    A null for a key that has no default stays; below the top level the schema then rejects it.
     """
     merged: dict[str, Any] = {}
     for key in (*defaults, *(key for key in declared if key not in defaults)):

@@ -85,11 +85,12 @@ def chart_amount(value: object) -> Fraction:
         return Fraction(value) if math.isfinite(value) else Fraction(0)
     for suffix, factor in (*_BINARY.items(), *_DECIMAL.items()):
         if value.endswith(suffix):
-            return Fraction(_float(value.removesuffix(suffix)) * factor)
-    return _float(value)
+            return Fraction(plain_amount(value.removesuffix(suffix)) * factor)
+    return plain_amount(value)
 
 
-def _float(written: str) -> Fraction:
+def plain_amount(written: str) -> Fraction:
+    """A number without a suffix as Go's float parser reads it; 0 for anything else."""
     match = re.fullmatch(r"([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))(?:[eE]([+-]?[0-9]{1,3}))?", written)
     if match is None:
         return Fraction(0)

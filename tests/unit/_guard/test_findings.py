@@ -64,7 +64,7 @@ def test_settle_refuses_unknown_ids_with_the_nearest(option):
         ValueError, match=rf"{option}: there is no rule with the id 'golden-absnt'; did you mean golden-absent\?"
     ):
         settle(Verdict(), **{option: ["golden-absnt"]})
-    with pytest.raises(ValueError, match="'zzz'$"):
+    with pytest.raises(ValueError, match=r"'zzz'$"):
         settle(Verdict(), **{option: ["zzz"]})
 
 
