@@ -32,6 +32,7 @@ options:
       - C(images), list of entries, each with C(schematicID) and C(version), and optionally C(storage), C(storageClass),
         C(imageFactoryURL) of its own.
       - A key that is not given is not touched. An empty text asks for the key to be absent.
+      - Required with O(state=present).
     type: dict
   entries:
     description:
@@ -191,7 +192,7 @@ def main() -> None:
         "wait": {"type": "bool", "default": True},
         "wait_timeout": {"type": "int", "default": 1800},
     }
-    run_module(image_catalog, {**spec, **POLICY_SPEC})
+    run_module(image_catalog, {**spec, **POLICY_SPEC}, required_if=[("state", "present", ["catalog"])])
 
 
 if __name__ == "__main__":
