@@ -288,7 +288,7 @@ def catalog_url_query(case: CatalogCase) -> Iterator[Found]:
 def catalog_class_unknown(case: CatalogCase) -> Iterator[Found]:
     if not case.state.storage_classes:
         return
-    known = sorted(item.name for item in case.state.storage_classes)
+    known = case.state.names_of("storage_classes")
     for entry in case.entries:
         where, wanted = entry.origin("storageClass"), entry.storage_class or case.state.default_class.name
         if case.state.storage_class(wanted) is None:
@@ -314,7 +314,7 @@ def catalog_class_unknown(case: CatalogCase) -> Iterator[Found]:
 )
 def catalog_default_ambiguous(case: CatalogCase) -> Iterator[Found]:
     found = case.state.default_class
-    if not case.state.storage_classes or not (found.ambiguous or found.beta_only):
+    if not (found.ambiguous or found.beta_only):
         return
     for entry in case.entries:
         if not entry.storage_class:

@@ -21,7 +21,7 @@ from .._storage.golden import (
     WILL_NOT_FINISH,
     golden_state,
 )
-from .._storage.objects import DataVolume, condition
+from .._storage.objects import Condition, DataVolume, condition
 from .case import PoolCase
 from .rule import Found, rule
 
@@ -81,9 +81,12 @@ def golden_failed(case: PoolCase) -> Iterator[Found]:
     "an attempt succeeds.",
 )
 def golden_import_failing(case: PoolCase) -> Iterator[Found]:
-    if not case.clones or case.volume is None or not import_failing(case.volume) or case.cloned_disks:
+    if not case.clones or case.volume is None:
         return
-    golden, error = case.source.golden, last_error(case.volume)
+    stopped = failed_attempt(case.volume)
+    if stopped is None or case.cloned_disks:
+        return
+    golden, error = case.source.golden, f"{stopped.reason}: {stopped.message}" if stopped.message else stopped.reason
     yield Found(
         "osImage.builtin",
         f"the import of golden image {golden} in {GOLDEN_NAMESPACE} keeps failing: {case.volume.restarts} restarts, last error: {error}",
@@ -178,18 +181,12 @@ def golden_unusable(case: PoolCase) -> Iterator[Found]:
         )
 
 
-def import_failing(volume: DataVolume) -> bool:
-    """The chart's test: not Succeeded, enough restarts, and condition Running exactly False."""
+def failed_attempt(volume: DataVolume) -> Condition | None:
+    """Condition Running of an import that the chart calls failing: not Succeeded, enough restarts, Running exactly False."""
     running = condition(volume.conditions, "Running")
-    stopped = running is not None and running.status == "False"
-    return volume.phase != "Succeeded" and volume.restarts >= RESTART_LIMIT and stopped
-
-
-def last_error(volume: DataVolume) -> str:
-    """What condition Running says about the last attempt."""
-    running = condition(volume.conditions, "Running")
-    said = [part for part in (running.reason, running.message) if part] if running else []
-    return ": ".join(said) or "none was reported"
+    if running is None or running.status != "False" or volume.restarts < RESTART_LIMIT or volume.phase == "Succeeded":
+        return None
+    return running
 
 
 def too_small_remedy(golden: str) -> str:
@@ -201,7 +198,7 @@ def too_small_remedy(golden: str) -> str:
 
 
 def _state_for_advice(case: PoolCase) -> Any:
-    if not case.clones or case.planned is not None:
+    if not case.clones:
         return None
     if case.state.data_volumes is None and case.state.claims is not None and case.golden_exists:
         # Tenants may read claims in cozy-public but no DataVolumes; a bound claim then is all there is to see.

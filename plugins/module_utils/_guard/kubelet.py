@@ -40,12 +40,8 @@ def node_size(case: PoolCase) -> NodeSize:
     memory, cpu = dig(case.values, "resources", "memory"), dig(case.values, "resources", "cpu")
     instance = case.instance
     return NodeSize(
-        memory=printed(memory)
-        if is_set(memory)
-        else printed(instance.memory)
-        if instance and is_set(instance.memory)
-        else "",
-        cpu=printed(cpu) if is_set(cpu) else printed(instance.cpu) if instance and is_set(instance.cpu) else "",
+        memory=printed(memory) if is_set(memory) else printed(instance.memory) if instance else "",
+        cpu=printed(cpu) if is_set(cpu) else printed(instance.cpu) if instance else "",
     )
 
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from .._pool.pool import RELEASE_PREFIX
 from .case import PoolCase
@@ -154,7 +154,7 @@ def parent_talos_differs(case: PoolCase) -> Iterator[Found]:
         return
     parent = case.state.parent(case.pool.namespace, case.pool.values_cluster)
     own = case.values.get("talos")
-    if parent is None or not parent.talos or not isinstance(own, dict):
+    if parent is None or not isinstance(own, Mapping):
         return
     differing = sorted(key for key in own if key in parent.talos and parent.talos[key] != own[key])
     if differing:

@@ -50,9 +50,9 @@ def values_schema(case: PoolCase) -> Iterator[Found]:
 def unknown_field(case: PoolCase) -> Iterator[Found]:
     published = case.state.pool_schema
     for breach in unknown_keys(case.pool.spec, schema_of(published)):
-        if breach.path in _INTERNAL or (published is not None and breach.path == "osImage"):
+        if breach.path in _INTERNAL or breach.path == "osImage":
             continue
-        near = nearest(breach.path, breach.near or ())
+        near = nearest(breach.path, breach.near)
         hint = f"; did you mean {near}?" if near else ""
         by = (
             "the schema that this platform publishes"
@@ -76,8 +76,7 @@ def unknown_field(case: PoolCase) -> Iterator[Found]:
     remedy="Upgrade the platform, or leave osImage out; workers then boot over HTTP from talos.*.",
 )
 def feature_missing(case: PoolCase) -> Iterator[Found]:
-    published = case.state.pool_schema
-    if published is not None and "osImage" not in schema_of(published) and is_set(case.pool.spec.get("osImage")):
+    if "osImage" not in schema_of(case.state.pool_schema) and is_set(case.pool.spec.get("osImage")):
         yield Found(
             "osImage",
             "this platform does not know osImage and would ignore it",
@@ -89,8 +88,7 @@ def schema_of(published: Mapping[str, Any] | None) -> Mapping[str, Any]:
     """The properties to judge by: the published ones (a whole object schema is fine as well), else ours."""
     if published is None:
         return POOL_SCHEMA
-    nested = mapping(published, "properties")
-    return nested if nested and published.get("type") == "object" else published
+    return mapping(published, "properties") or published
 
 
 def nearest(path: str, known: tuple[str, ...]) -> str:

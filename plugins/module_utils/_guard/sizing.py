@@ -13,7 +13,7 @@ from typing import Any
 from .._pool.template import on_kubevirt
 from .._storage.printed import printed
 from .._storage.quantity import InvalidQuantity, chart_amount, parse_quantity
-from .._storage.reading import dig
+from .._storage.reading import dig, mapping
 from .case import PoolCase
 from .rule import Found, rule, shown
 
@@ -55,7 +55,7 @@ def resources_incomplete(case: PoolCase) -> Iterator[Found]:
         yield Found(
             "resources",
             f"resources.{given} is given without resources.{missing}, beside instanceType {case.pool.instance_type}",
-            evidence={"instanceType": case.pool.instance_type, "resources": dict(case.values.get("resources") or {})},
+            evidence={"instanceType": case.pool.instance_type, "resources": dict(mapping(case.values, "resources"))},
         )
 
 
@@ -84,7 +84,7 @@ def pod_cpu_with_instance_type(case: PoolCase) -> Iterator[Found]:
 def pod_cpu_negative(case: PoolCase) -> Iterator[Found]:
     for name in _CPU_FIELDS:
         value = case.values.get(name)
-        if value is not None and chart_amount(value) < 0:
+        if chart_amount(value) < 0:
             yield Found(name, f"{name} is {shown(value)}, which is negative", evidence={name: value})
 
 
@@ -96,7 +96,7 @@ def pod_cpu_negative(case: PoolCase) -> Iterator[Found]:
 )
 def pod_cpu_zero_limit(case: PoolCase) -> Iterator[Found]:
     limit, request = _pod_cpu(case)
-    if limit is not None and request is None and limit == 0:
+    if request is None and limit == 0:
         yield Found(
             "podCpuLimit",
             "podCpuLimit is 0 without a podCpuRequest",
@@ -112,7 +112,7 @@ def pod_cpu_zero_limit(case: PoolCase) -> Iterator[Found]:
 )
 def pod_cpu_zero_request(case: PoolCase) -> Iterator[Found]:
     limit, request = _pod_cpu(case)
-    if limit and request is not None and request == 0:
+    if limit and request == 0:
         yield Found(
             "podCpuRequest",
             f"podCpuRequest is 0 beside podCpuLimit {shown(case.values['podCpuLimit'])}",
@@ -144,7 +144,7 @@ def pod_cpu_request_above_limit(case: PoolCase) -> Iterator[Found]:
 )
 def instance_type_missing(case: PoolCase) -> Iterator[Found]:
     if case.by_instance_type and case.instance is None:
-        known = sorted(item.meta.name for item in case.state.instance_types or ())
+        known = case.state.names_of("instance_types")
         yield Found(
             "instanceType",
             f"there is no VirtualMachineClusterInstancetype {case.pool.instance_type}",

@@ -103,6 +103,10 @@ class ClusterState:
         """The default StorageClass; ask only when ``storage_classes`` was read."""
         return default_class(self.storage_classes or ())
 
+    def names_of(self, kind: str) -> list[str]:
+        """Names of a cluster-scoped kind, by its field; empty when it was not read."""
+        return sorted(item.meta.name for item in getattr(self, kind) or ())
+
     def volume(self, namespace: str, name: str) -> DataVolume | None:
         return self._volumes.get((namespace, name))
 

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from .._image.golden import GOLDEN_NAMESPACE
 from .._storage.objects import StorageClass
 from .._storage.quantity import InvalidQuantity, chart_amount, parse_quantity, to_bytes
-from .._storage.reading import is_set
 from .case import PoolCase, Resolved
 from .golden import FORCE_RENDER
 from .rule import Found, rule
@@ -55,7 +54,7 @@ def storage_class_mismatch(case: PoolCase) -> Iterator[Found]:
     remedy="Raise diskSize to the golden's size or more.",
 )
 def disk_smaller_than_golden(case: PoolCase) -> Iterator[Found]:
-    if not case.clones or not (case.golden_exists or case.planned):
+    if not case.clones:
         return
     size = case.golden_size
     written = case.pool.disk_size
@@ -86,9 +85,9 @@ def disk_smaller_than_golden(case: PoolCase) -> Iterator[Found]:
     remedy="Raise diskSize to the golden's real capacity or more.",
 )
 def disk_smaller_than_capacity(case: PoolCase) -> Iterator[Found]:
-    if not case.clones or not case.golden_exists or case.claim is None or case.claim.capacity is None:
+    if not case.clones or case.claim is None:
         return
-    written, capacity = case.pool.disk_size, case.claim.capacity
+    written, capacity = case.pool.disk_size, case.claim.capacity or 0
     if chart_amount(written) < chart_amount(capacity) and (
         case.golden_size is None or chart_amount(written) >= chart_amount(case.golden_size.value)
     ):
@@ -164,7 +163,7 @@ def clone_strategy_copy(case: PoolCase) -> Iterator[Found]:
     if not case.clones or case.state.clone_override is None:
         return
     strategy, origin = case.state.clone_override, "CDI spec.cloneStrategyOverride"
-    if not strategy and case.state.storage_profiles is not None and case.pool_class.value:
+    if not strategy and case.pool_class.value:
         profile = case.state.profile(case.pool_class.value)
         strategy, origin = (profile.clone_strategy if profile else ""), f"StorageProfile {case.pool_class.value}"
     if strategy == "copy":
@@ -184,10 +183,10 @@ def clone_strategy_copy(case: PoolCase) -> Iterator[Found]:
     remedy="Import a golden, as a new catalog entry, on a class of the same volume mode as the pool's.",
 )
 def volume_mode_differs(case: PoolCase) -> Iterator[Found]:
-    if not case.clones or case.state.storage_profiles is None or not case.golden_exists or case.claim is None:
+    if not case.clones or not case.state.storage_profiles or case.claim is None:
         return
-    profile = case.state.profile(case.pool_class.value) if case.pool_class.value else None
-    golden, pool = case.claim.volume_mode, profile.volume_modes[0] if profile and profile.volume_modes else ""
+    profile = case.state.profile(case.pool_class.value)
+    golden, pool = case.claim.volume_mode, profile.volume_mode if profile else ""
     if golden and pool and golden != pool:
         yield Found(
             "storageClass",
@@ -207,7 +206,7 @@ def volume_mode_differs(case: PoolCase) -> Iterator[Found]:
 def storage_class_unknown(case: PoolCase) -> Iterator[Found]:
     declared = case.pool.storage_class
     if declared and case.state.storage_classes and case.state.storage_class(declared) is None:
-        known = sorted(item.name for item in case.state.storage_classes)
+        known = case.state.names_of("storage_classes")
         yield Found(
             "storageClass",
             f"storage class {declared} does not exist; there are {', '.join(known)}",
@@ -225,7 +224,7 @@ def storage_class_unknown(case: PoolCase) -> Iterator[Found]:
     remedy="Declare the storage class, or leave one class marked as the default.",
 )
 def default_class_ambiguous(case: PoolCase) -> Iterator[Found]:
-    if case.pool.storage_class or not case.state.storage_classes:
+    if case.pool.storage_class:
         return
     resolved = case.pool_class if case.clones else case.default_class
     found = case.state.default_class
@@ -239,10 +238,10 @@ def default_class_ambiguous(case: PoolCase) -> Iterator[Found]:
 
 def _class_of(case: PoolCase) -> tuple[Resolved, StorageClass] | None:
     """The pool's class object, when the pool clones and the class is known."""
-    if not case.clones or not (case.golden_exists or case.planned) or case.state.storage_classes is None:
+    if not case.clones:
         return None
     resolved: Resolved = case.pool_class
-    found = case.state.storage_class(resolved.value) if is_set(resolved.value) else None
+    found = case.state.storage_class(resolved.value)
     # Kubernetes reads an absent allowVolumeExpansion as false, but a hand-written list often leaves it out.
     return None if found is None or found.expandable is None else (resolved, found)
 

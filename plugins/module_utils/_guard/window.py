@@ -72,9 +72,10 @@ def talos_window_unlisted(case: PoolCase) -> Iterator[Found]:
 def version_ahead_of_parent(case: PoolCase) -> Iterator[Found]:
     case.read("control_planes")
     plane = case.state.control_plane(case.pool.namespace, case.pool.cluster_name)
-    parent = kubernetes_minor(plane.version) if plane else None
-    own = kubernetes_minor(case.pool.kubernetes_version)
-    if plane is not None and parent is not None and own is not None and own > parent:
+    if plane is None:
+        return
+    parent, own = kubernetes_minor(plane.version), kubernetes_minor(case.pool.kubernetes_version)
+    if parent is not None and own is not None and own > parent:
         yield Found(
             "version",
             f"version {case.pool.kubernetes_version} is ahead of the parent cluster {case.pool.cluster_name}, which runs {plane.version}",

@@ -55,7 +55,7 @@ def keep_live_spelling(values: Mapping[str, Any], goldens: Mapping[str, DataVolu
     written = dict(values)
     if isinstance(values.get("imageFactoryURL"), str):
         written["imageFactoryURL"] = trim_slashes(values["imageFactoryURL"])
-    images = written.get("images", CATALOG_DEFAULTS["images"] if goldens else None)
+    images = written.get("images", CATALOG_DEFAULTS["images"])
     if not isinstance(images, (list, tuple)):
         return written
     plain = [_trimmed(item) for item in images]

@@ -81,12 +81,12 @@ POOL_SCHEMA: Mapping[str, Any] = {
 
 @dataclass(frozen=True)
 class Breach:
-    """A value that the schema rejects, or (``near`` not None) a key that it does not know with the nearest one it does."""
+    """A value that the schema rejects, or a key that it does not know, with those it knows there (``near``)."""
 
     path: str
     value: Any
     problem: str
-    near: tuple[str, ...] | None = None
+    near: tuple[str, ...] = ()
 
 
 def breaches(values: Mapping[str, Any], schema: Mapping[str, Any]) -> Iterator[Breach]:

@@ -204,6 +204,11 @@ class StorageProfile:
     def name(self) -> str:
         return self.meta.name
 
+    @property
+    def volume_mode(self) -> str:
+        """The mode that a claim gets when it asks for none: the first one."""
+        return self.volume_modes[0] if self.volume_modes else ""
+
     @classmethod
     def from_api(cls, obj: Mapping[str, Any]) -> StorageProfile:
         sets = tuple(items(obj, "status", "claimPropertySets"))

@@ -82,6 +82,12 @@ CATALOG_ROWS: tuple[CatalogRow, ...] = (
         {"images": [{"schematicID": HEX}, {"schematicID": HEX}]},
         says="entry-version-required entry-version-required",
     ),
+    row(
+        "two-without-schematic",
+        {"images": [{"version": "v1.13.6"}, {"version": "v1.13.6"}]},
+        says="entry-schematic-required entry-schematic-required",
+    ),
+    row("storage-zero", entry(storage="0"), says="storage-format", hints="golden-too-small"),
     row("schematic-upper", entry(schematicID="A" * 64), says="schematic-format"),
     row("schematic-newline", entry(schematicID=HEX + "\n"), says="schematic-format"),
     row("schematic-number", entry(schematicID=12345), says="schematic-format", hints="schematic-not-hex"),

@@ -112,6 +112,13 @@ SOURCE = (
         says="unknown-field",
         known={"pool_schema": OLDER_SCHEMA},
     ),
+    row(
+        "proxmox-builtin-on-a-platform-without-substrate",
+        {**CLONE, "substrate": "proxmox"},
+        READY,
+        says="unknown-field",
+        known={"pool_schema": {key: value for key, value in POOL_SCHEMA.items() if key != "substrate"}},
+    ),
     row("kubevirt-named", {**CLONE, "substrate": "kubevirt"}, READY),
 )
 
@@ -127,6 +134,9 @@ WINDOW = (
         {**SIZED, "talos": {"version": "v1.8.4"}, "version": "v1.35"},
         hints="talos-window-unlisted",
     ),
+    row("unlisted-upper-bound", {**SIZED, "talos": {"version": "v1.12.4"}, "version": "v1.35"}),
+    row("unlisted-without-version", {**SIZED, "talos": {"version": "v1.14.0"}, "version": None}, says="values-schema"),
+    row("unlisted-other-major", {**SIZED, "talos": {"version": "v1.14.0"}, "version": "v2.35"}, says="values-schema"),
     row("unknown-minor", {**SIZED, "talos": {"version": "v1.99.0"}}),
     row(
         "default-and-override-out",
@@ -158,6 +168,12 @@ WINDOW = (
         says="version-ahead-of-parent",
     ),
     row("parent-ahead", {**SIZED, "version": "v1.31"}, control_plane("v1.35.0")),
+    row(
+        "parent-known-version-not",
+        {**SIZED, "version": None},
+        control_plane("v1.35.0"),
+        says="talos-kubernetes-window values-schema",
+    ),
     row("parent-of-other-namespace", SIZED, control_plane("v1.31.0", namespace="other")),
     row("parent-without-version", SIZED, control_plane("")),
 )
@@ -188,6 +204,8 @@ CLONED = (
     row("lost-claim", CLONE, golden("ImportInProgress"), claim(phase="Lost"), hints="golden-will-not-finish"),
     row("importing-of-factory-pool", {**SIZED, "osImage": {"factory": {}}}, golden("ImportInProgress")),
     row("planned", CLONE, says="", hints="golden-planned", known=planned()),
+    row("planned-for-factory-pool", {**SIZED, "osImage": {"factory": {}}}, known=planned()),
+    row("cloned-before-now-factory", {**SIZED, "osImage": {"factory": {}}}, disk()),
     row("planned-but-there", CLONE, READY, known=planned()),
     row("planned-for-cloned-pool", CLONE, disk(), known=planned()),
     row(
@@ -353,6 +371,13 @@ CLASSES = (
     ),
     row("unknown-class", {**SIZED, "storageClass": "replicted"}, DEFAULT, hints="storage-class-unknown"),
     row("no-classes-known", {**SIZED, "storageClass": "replicted"}),
+    row(
+        "expansion-golden-and-claim-unsized",
+        CLONE,
+        golden(size=None),
+        claim(size=None),
+        storage_class("replicated", expandable=False),
+    ),
     row("expansion-needed", CLONE, READY, storage_class("replicated", expandable=False), hints="class-not-expandable"),
     row("expansion-allowed", CLONE, READY, storage_class("replicated", expandable=True)),
     row("expansion-not-needed", {**CLONE, "diskSize": "6Gi"}, READY, storage_class("replicated", expandable=False)),
@@ -456,6 +481,7 @@ IDENTITY = (
     ),
     row("release-of-pool", SIZED, release()),
     row("release-of-cluster", SIZED, release("Kubernetes", "nodes-myk8s-md0"), says="release-name-clash"),
+    row("release-of-another", SIZED, {**release("Kubernetes"), "metadata": {"name": "x", "namespace": NAMESPACE}}),
     row("release-unlabelled", SIZED, release("", "")),
     row("release-suspended", SIZED, release(suspend=True), hints="release-suspended"),
 )
@@ -468,6 +494,16 @@ SIZING = (
     row("instance-type-displaced", {**SIZED, "instanceType": "gone"}),
     row("only-cpu", {**BY_TYPE, "resources": {"cpu": 2}}, instance_type(), says="resources-incomplete"),
     row("only-memory", {**BY_TYPE, "resources": {"memory": "4Gi"}}, instance_type(), says="resources-incomplete"),
+    row(
+        "only-cpu-and-type-missing",
+        {**BY_TYPE, "resources": {"cpu": 2}},
+        says="resources-incomplete instance-type-missing",
+    ),
+    row(
+        "only-memory-and-type-missing",
+        {**BY_TYPE, "resources": {"memory": "4Gi"}},
+        says="resources-incomplete instance-type-missing",
+    ),
     row("only-cpu-without-type", {**SIZED, "resources": {"cpu": 2}}),
     row("nothing", {**SIZED, "resources": {}}),
     row("cpu-half", {**SIZED, "resources": {"cpu": "0.5", "memory": "4Gi"}}, hints="cpu-not-whole"),
@@ -552,6 +588,16 @@ KUBELET = (
     kubelet("cpu-zero", "reservation-not-positive", kubeReservedCpu="0"),
     kubelet("cpu-below-one", "reservation-not-positive", systemReservedCpu="0.0005"),
     kubelet("cpu-one", systemReservedCpu="1m"),
+    kubelet("memory-number", "values-schema", systemReservedMemory=0),
+    kubelet("hard-bad-soft-zero", "eviction-format eviction-range", evictionHardMemory="x%", evictionSoftMemory="0%"),
+    kubelet(
+        "memory-exactly-all",
+        "reservation-exceeds-node",
+        systemReservedMemory="1Gi",
+        kubeReservedMemory="1Gi",
+        evictionHardMemory="2Gi",
+        evictionSoftMemory="3Gi",
+    ),
     kubelet("hard-bad", "eviction-format", evictionHardMemory="x"),
     kubelet("soft-bad", "eviction-format", evictionSoftMemory="abc%"),
     kubelet("hard-zero", "eviction-range", evictionHardMemory="0%"),

@@ -24,7 +24,7 @@ from ansible_collections.cozystack.worker_image.plugins.module_utils._guard.tabl
 from ansible_collections.cozystack.worker_image.plugins.module_utils._plan.catalog import PlatformPackage
 from ansible_collections.cozystack.worker_image.plugins.module_utils._pool.pool import Pool
 
-from .build import CLONE, GOLDEN, SIZED, claim, golden, storage_class
+from .build import CLONE, GOLDEN, NAMESPACE, SIZED, claim, disk, golden, storage_class
 
 GONE = Finding("golden-absent", "t/a osImage.builtin", "it is gone", "bring it back", {"golden": "g"})
 COPY = Finding("clone-strategy-copy", "t/a", "it copies", "stop it", {})
@@ -223,3 +223,54 @@ def test_state_ignores_other_kinds_and_keeps_silence_apart_from_absence():
     assert ClusterState.from_objects([{"kind": "CDI", "spec": {}}]).clone_override == ""
     lists = ClusterState.from_lists(data_volumes=None, claims=[], pool_schema={"a": {}})
     assert (lists.data_volumes, lists.claims, lists.storage_classes, lists.pool_schema) == (None, (), None, {"a": {}})
+
+
+def ids(findings):
+    return {finding.id for finding in findings}
+
+
+def test_claims_are_needed_only_for_a_cloned_pool_without_a_class():
+    pool = Pool(NAMESPACE, "myk8s", "md0", {**CLONE, "storageClass": ""})
+    fresh = judge_pools([pool], ClusterState.from_lists(data_volumes=[golden()], storage_classes=[]))
+    assert "storage-class-mismatch" not in ids(fresh.not_judged)
+    cloned = judge_pools([pool], ClusterState.from_lists(data_volumes=[golden(), disk()], storage_classes=[]))
+    assert "storage-class-mismatch" in ids(cloned.not_judged)
+
+
+def test_a_lost_golden_of_a_cloned_pool_is_seen_without_claims():
+    state = ClusterState.from_lists(data_volumes=[golden("Failed"), disk()])
+    verdict = judge_pools([Pool(NAMESPACE, "myk8s", "md0", CLONE)], state)
+    assert "golden-unusable-for-new-workers" in ids(verdict.advice)
+
+
+def test_a_claim_behind_a_cloned_pool_keeps_its_golden_usable():
+    state = ClusterState.from_lists(data_volumes=[disk()], claims=[claim()])
+    assert "golden-unusable-for-new-workers" not in ids(
+        judge_pools([Pool(NAMESPACE, "myk8s", "md0", CLONE)], state).advice
+    )
+
+
+@pytest.mark.parametrize(
+    ("phase", "hint"), [("Bound", set()), ("Pending", {"golden-not-ready"}), ("Lost", {"golden-will-not-finish"})]
+)
+def test_a_claim_alone_tells_the_state_where_volumes_may_not_be_read(phase, hint):
+    state = ClusterState.from_lists(claims=[claim(phase=phase)])
+    verdict = judge_pools([Pool(NAMESPACE, "myk8s", "md0", CLONE)], state)
+    wanted = {"golden-not-ready", "golden-will-not-finish"}
+    assert ids(verdict.advice) & wanted == hint
+    assert ids(verdict.not_judged) & wanted == set()
+
+
+def test_an_importing_golden_is_seen_without_claims():
+    state = ClusterState.from_lists(data_volumes=[golden("ImportInProgress")])
+    assert "golden-not-ready" in ids(judge_pools([Pool(NAMESPACE, "myk8s", "md0", CLONE)], state).advice)
+
+
+def test_without_volumes_and_claim_the_state_is_not_judged():
+    state = ClusterState.from_lists(claims=[])
+    assert "golden-not-ready" in ids(judge_pools([Pool(NAMESPACE, "myk8s", "md0", CLONE)], state).not_judged)
+
+
+def test_the_default_class_is_not_judged_when_classes_were_not_read():
+    verdict = judge_pools([Pool(NAMESPACE, "myk8s", "md0", {**SIZED, "storageClass": ""})], ClusterState())
+    assert "default-class-ambiguous" in ids(verdict.not_judged)

@@ -11,8 +11,8 @@ from ansible_collections.cozystack.worker_image.plugins.module_utils._guard.stat
 from ansible_collections.cozystack.worker_image.plugins.module_utils._guard.table import ALL_RULES
 from ansible_collections.cozystack.worker_image.plugins.module_utils._pool.pool import Pool
 
-from .build import CLONE, GOLDEN, NAMESPACE, SCHEMATIC, SIZED, claim, golden, storage_class
-from .catalogs import CATALOG_ROWS
+from .build import CLONE, GOLDEN, NAMESPACE, SCHEMATIC, SIZED, claim, golden, parent, storage_class
+from .catalogs import CATALOG_ROWS, DEFAULT, PAIR, entry, live
 from .table import FAILING, POOL_ROWS
 
 
@@ -194,4 +194,128 @@ def test_blank_url_reads_as_blank():
     assert (
         "talos.imageFactoryURL is blank"
         in only("factory-url-format", {**SIZED, "talos": {"imageFactoryURL": ""}}).message
+    )
+
+
+def catalog_only(rule_id, values, *objects):
+    verdict = judge_catalog(values, ClusterState.from_objects(objects))
+    (finding,) = [item for item in (*verdict.refusals, *verdict.advice) if item.id == rule_id]
+    return finding
+
+
+def test_one_drifted_field_is_the_subject():
+    assert (
+        catalog_only("golden-immutable", entry(storage="10Gi"), live()).subject
+        == "kubernetesWorkerImage images[0].storage"
+    )
+
+
+@pytest.mark.parametrize(
+    ("images", "message"), [("x", "images has to be a list"), ([PAIR, "x", DEFAULT], "images[1] has to be a mapping")]
+)
+def test_catalog_shape_says_what_it_has_to_be(images, message):
+    assert catalog_only("values-schema", {"images": images}).message == message
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (entry(storageClass="local"), "images[0]: storage class local does not exist; there are replicated"),
+        (
+            {"storageClass": "", **entry()},
+            "images[0]: no storage class is declared and there is no default; there are replicated",
+        ),
+    ],
+)
+def test_unknown_class_of_a_golden(values, message):
+    assert catalog_only("storage-class-unknown", values, storage_class("replicated")).message == message
+
+
+@pytest.mark.parametrize(
+    ("key", "end"),
+    [
+        ("storageclass", "did you mean storageClass?"),
+        ("imageFactoryUrl", "did you mean imageFactoryURL?"),
+        ("zzz", "known are imageFactoryURL, storageClass, storage, images"),
+    ],
+)
+def test_unknown_key_of_a_catalog(key, end):
+    assert catalog_only("unknown-field", {key: 1}).message.endswith(
+        f"is not a field of the catalog, so it has no effect; {end}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("parents", "end"),
+    [
+        (
+            [parent("b"), parent("a"), parent("c", namespace="x")],
+            f"there is no Kubernetes resource {NAMESPACE}/myk8s; there are a, b",
+        ),
+        ([parent("c", namespace="x")], f"there is no Kubernetes resource {NAMESPACE}/myk8s"),
+    ],
+)
+def test_absent_parent_names_those_of_its_namespace(parents, end):
+    assert only("parent-absent", SIZED, *parents).message == end
+
+
+@pytest.mark.parametrize(
+    ("kubelet", "message"),
+    [
+        (
+            {"systemReservedMemory": "128mb"},
+            'kubelet.systemReservedMemory is "128mb", which is not a plain memory quantity',
+        ),
+        ({"systemReservedCpu": "x"}, 'kubelet.systemReservedCpu is "x", which is not a plain CPU quantity'),
+    ],
+)
+def test_reservation_format_names_the_kind(kubelet, message):
+    assert only("reservation-format", {**SIZED, "kubelet": kubelet}).message == message
+
+
+def test_exceeding_reservations_are_added_up_in_their_unit():
+    memory = only("reservation-exceeds-node", {**SIZED, "kubelet": {"systemReservedMemory": "4Gi"}})
+    assert memory.message == (
+        "the reserved memory (systemReservedMemory 4294967296 + kubeReservedMemory 268435456 + evictionHardMemory 300647710 bytes) "
+        "takes all of a worker that has 4Gi"
+    )
+    cpu = only("reservation-exceeds-node", {**SIZED, "kubelet": {"systemReservedCpu": "2"}})
+    assert "(systemReservedCpu 2000 + kubeReservedCpu 100 millicores)" in cpu.message
+
+
+@pytest.mark.parametrize(
+    ("resources", "message"),
+    [
+        ({"cpu": 2}, "resources.cpu is given without resources.memory, beside instanceType u1.medium"),
+        ({"memory": "4Gi"}, "resources.memory is given without resources.cpu, beside instanceType u1.medium"),
+    ],
+)
+def test_incomplete_resources_name_what_is_missing(resources, message):
+    assert only("resources-incomplete", {"cluster": "myk8s", "resources": resources}).message == message
+
+
+def test_schema_breach_shows_the_value_only_where_there_is_one():
+    assert (
+        only("values-schema", {**SIZED, "minReplicas": "3"}).message
+        == 'minReplicas is "3" and has to be of type integer'
+    )
+    assert only("values-schema", {**SIZED, "gpus": [{}]}).message == "gpus[0].name is missing"
+
+
+def test_unknown_field_says_who_knows():
+    assert "by the fields known to this collection" in only("unknown-field", {**SIZED, "zzzzzz": 1}).message
+    published = only("unknown-field", {**SIZED, "zzzzzz": 1}, pool_schema={key: {} for key in SIZED})
+    assert "by the schema that this platform publishes" in published.message
+    assert published.remedy == "Correct the key, or remove it."
+    assert only("unknown-field", {**SIZED, "osimage": {}}).remedy == "Write osImage instead."
+
+
+def test_minor_only_version_and_missing_v_are_told_apart():
+    assert "a release starts with" not in only("version-format", {**SIZED, "talos": {"version": "v1.13"}}).message
+    assert (
+        "the patch number is needed" not in only("version-format", {**SIZED, "talos": {"version": "v1.13.6.1"}}).message
+    )
+    assert (
+        'talos.imageFactoryURL is "ftp://m"'
+        in only("factory-url-format", {**SIZED, "talos": {"imageFactoryURL": "ftp://m"}}).message
     )

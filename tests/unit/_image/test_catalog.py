@@ -164,3 +164,50 @@ def test_keep_live_spelling_of_the_default_entry():
     named = f"talos-worker-{default['schematicID']}-{default['version']}"
     kept = keep_live_spelling({"storage": "6144Mi"}, {named: golden})
     assert kept == {"storage": "6144Mi", "images": [{**default, "storage": "6Gi"}]}
+
+
+SAME_ADDRESS = "http://m/t//image/aaa/v1.13.6/openstack-amd64.raw.xz"
+
+
+@pytest.mark.parametrize(
+    ("values", "golden", "written"),
+    [
+        # Only what is equal keeps the live spelling; a real difference is the guard's business and stays as declared.
+        ({"images": [{**PAIR, "storage": "7Gi"}]}, live(), {"images": [{**PAIR, "storage": "7Gi"}]}),
+        (
+            {"images": [{**PAIR, "imageFactoryURL": "http://n"}]},
+            live(url=SAME_ADDRESS),
+            {"images": [{**PAIR, "imageFactoryURL": "http://n"}]},
+        ),
+        (
+            {"images": [{**PAIR, "storage": "6Gi"}]},
+            live(storage=None, url=None),
+            {"images": [{**PAIR, "storage": "6Gi"}]},
+        ),
+        ({"images": [PAIR]}, live(url="http://elsewhere/disk"), {"images": [PAIR]}),
+        ({"images": [PAIR, "x", None]}, live(storage="6144Mi"), {"images": [{**PAIR, "storage": "6144Mi"}, "x", None]}),
+        (
+            {"images": [{"version": "v1.13.6"}, {**PAIR, "imageFactoryURL": 5}]},
+            None,
+            {"images": [{"version": "v1.13.6"}, {**PAIR, "imageFactoryURL": 5}]},
+        ),
+        ({"images": []}, None, {"images": []}),
+        ({}, None, {}),
+        ({"imageFactoryURL": 5}, None, {"imageFactoryURL": 5}),
+    ],
+)
+def test_keep_live_spelling_changes_nothing_else(values, golden, written):
+    assert keep_live_spelling(values, {golden.name: golden} if golden else {}) == written
+
+
+def test_drift_of_another_path_shows_both_addresses():
+    (drift,) = drift_of(only({"images": [PAIR]}), live(url="http://m/x"))
+    assert (drift.live, drift.wanted) == (
+        "http://m/x",
+        "https://factory.talos.dev/image/aaa/v1.13.6/openstack-amd64.raw.xz",
+    )
+
+
+def test_drift_of_another_path_on_a_blank_base():
+    values = {"imageFactoryURL": "", "images": [PAIR]}
+    assert [drift.field for drift in drift_of(only(values), live(url="http://m/x"))] == ["imageFactoryURL"]
