@@ -105,7 +105,7 @@ def find(say: Say) -> Path | None:
     if assets:
         missing = _missing(Path(assets))
         if not missing:
-            return Path(assets)
+            return Path(assets).resolve()
         say(f"KUBEBUILDER_ASSETS is {assets}, but there is no executable {' and no '.join(missing)}; ignoring it")
     return None if _missing(cache_folder()) else cache_folder()
 
@@ -123,6 +123,18 @@ def ensure(say: Say) -> Path:
                 if target.name in missing:
                     _build(go, target, cache_folder(), say)
     return cache_folder()
+
+
+def versions(folder: Path) -> dict[str, str]:
+    """``etcd`` and ``kubernetes`` without the v. Programs that somebody else provides are asked."""
+    if folder == cache_folder():
+        return {"etcd": ETCD_VERSION, "kubernetes": KUBERNETES_VERSION}
+    found = {}
+    for name, program in (("etcd", "etcd"), ("kubernetes", "kube-apiserver")):
+        answer = subprocess.run([folder / program, "--version"], capture_output=True, text=True, check=False)
+        number = re.search(r"\d+\.\d+\.\d+\S*", answer.stdout)
+        found[name] = number[0] if number else "unknown"
+    return found
 
 
 @contextlib.contextmanager

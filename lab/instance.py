@@ -131,7 +131,7 @@ def _start(home: Path, folder: Path, options: Options, say: Say) -> dict[str, An
     certs.write(home / "certs")
     servers.write_private(home / "audit-policy.yaml", servers.AUDIT_POLICY)
     running, port = _start_servers(home, folder, say)
-    about = _describe(home, port, options)
+    about = _describe(home, port, options, binaries.versions(folder))
     _save(home, about, running, ready=False)
     if options.controllers:
         command = controllers_command(home, options)
@@ -212,7 +212,7 @@ def _wait_controllers(home: Path, process: Process) -> dict[str, Any]:
     raise LabError(f"the controllers were not ready after {_CONTROLLERS_SECONDS:.0f} s; their log ends:\n{tail}")
 
 
-def _describe(home: Path, port: int, options: Options) -> dict[str, Any]:
+def _describe(home: Path, port: int, options: Options, versions: dict[str, str]) -> dict[str, Any]:
     return {
         "apiserver": f"https://127.0.0.1:{port}",
         "kubeconfig": str(home / "kubeconfig"),
@@ -221,7 +221,7 @@ def _describe(home: Path, port: int, options: Options) -> dict[str, Any]:
         "image_source": None,
         "control": None,
         "apps_api": options.apps_api,
-        "versions": {"etcd": binaries.ETCD_VERSION, "kubernetes": binaries.KUBERNETES_VERSION},
+        "versions": versions,
         "options": options.describe(),
     }
 

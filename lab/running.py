@@ -41,15 +41,22 @@ def _inside(home: Path, options: Options, command: Sequence[str], say: Say) -> i
 
 
 def _execute(command: Sequence[str], environment: dict[str, str]) -> int:
-    child = subprocess.Popen(command, env=environment)
+    child: subprocess.Popen[bytes] | None = None
+    early: list[int] = []
 
     def pass_on(number: int, _: FrameType | None) -> None:
-        if not (number == signal.SIGINT and _in_foreground()):
+        if child is None:
+            early.append(number)
+        elif not (number == signal.SIGINT and _in_foreground()):
             child.send_signal(number)
 
+    # From before the start on: a signal in between would end us and leave the command running.
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = {number: signal.signal(number, pass_on) for number in numbers}
     try:
+        child = subprocess.Popen(command, env=environment)
+        for number in early:
+            child.send_signal(number)
         code = child.wait()
     finally:
         for number, handler in before.items():

@@ -89,7 +89,7 @@ def start_cli() -> Iterator[Callable[..., subprocess.Popen[str]]]:
     for process in started:
         if process.poll() is None:
             process.kill()
-        process.communicate()
+        process.communicate(timeout=30)  # a grandchild that lives on would hold the pipes
 
 
 @pytest.fixture

@@ -75,6 +75,14 @@ def test_ldflags_stamp_the_version() -> None:
         assert f"-X k8s.io/component-base/version.{stamp}" in server.ldflags
 
 
+def test_versions_of_somebody_elses_programs_are_asked(world: World) -> None:
+    folder = world.programs(world.folder / "assets", *NAMES)
+    (folder / "etcd").write_text("#!/bin/sh\necho etcd Version: 3.5.9\n")
+    (folder / "kube-apiserver").write_text("#!/bin/sh\necho Kubernetes v1.31.0-rc.1\n")
+    assert binaries.versions(folder) == {"etcd": "3.5.9", "kubernetes": "1.31.0-rc.1"}
+    assert binaries.versions(binaries.cache_folder()) == {"etcd": "3.6.13", "kubernetes": "1.34.3"}
+
+
 def test_ensure_assets_come_first(world: World) -> None:
     world.programs(binaries.cache_folder(), *NAMES)
     assets = world.programs(world.folder / "assets", *NAMES)
