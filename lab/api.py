@@ -222,7 +222,10 @@ class Cache:
         while True:
             try:
                 await self._list_and_watch()
-            except (ApiError, aiohttp.ClientError, TimeoutError, ValueError):
+            except (ApiError, aiohttp.ClientError, TimeoutError):
+                await asyncio.sleep(0.2)
+            except Exception:  # noqa: BLE001 - a cache that ends leaves its readers blind
+                traceback.print_exc()
                 await asyncio.sleep(0.2)
 
     async def _list_and_watch(self) -> None:

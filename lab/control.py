@@ -18,7 +18,6 @@ from typing import Any
 
 from aiohttp import web
 
-from lab.controllers.cdi import Cdi
 from lab.controllers.misbehave import Rule
 from lab.controllers.runtime import Controller, Runtime
 
@@ -77,8 +76,7 @@ class Control:
         if rule is None:
             self._runtime.rules.clear(name)
             for one in group:
-                if isinstance(one, Cdi):
-                    one.kick()
+                one.kick()
         elif rule.get("action") in ("pause", "resume"):
             for one in group:
                 (one.open.clear if rule["action"] == "pause" else one.open.set)()

@@ -113,16 +113,17 @@ class Applier:
             await self._patch((kind, namespace, name), _fields(old or {}), _fields(obj))
 
     def _defaulted(self, obj: Object, siblings: list[Object]) -> Object:
-        """What Cluster API's webhook and controller add to a new object at once, added here to spare two writes."""
-        if obj["kind"] == "MachineDeployment":
-            return obj | {"spec": obj["spec"] | {"replicas": autoscaled(obj)}}
+        """What Cluster API's webhook and controller add to new objects at once, added here to spare three writes."""
         deployment = next((one for one in siblings if one["kind"] == "MachineDeployment"), None)
-        if obj["kind"] != "KubevirtMachineTemplate" or deployment is None:
+        if deployment is None or obj["kind"] not in ("MachineDeployment", "KubevirtMachineTemplate"):
             return obj
         namespace, name = obj["metadata"]["namespace"], deployment["spec"]["clusterName"]
         cluster = self._write.runtime.cache("Cluster").get(namespace, name)
-        references = [owner(cluster, controller=False)] if cluster else []
-        return obj | {"metadata": obj["metadata"] | {"ownerReferences": references}}
+        if cluster:
+            obj = obj | {"metadata": obj["metadata"] | {"ownerReferences": [owner(cluster, controller=False)]}}
+        if obj["kind"] == "MachineDeployment":
+            return obj | {"spec": obj["spec"] | {"replicas": autoscaled(obj)}}
+        return obj
 
     async def _patch(self, one: Identity, old: dict[str, Any], new: dict[str, Any]) -> bool:
         return await self._write.patch(one[0], one[1:], three_way(old, new)) is not None

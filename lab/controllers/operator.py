@@ -69,6 +69,7 @@ class Operator(Controller):
     """Keys are ("", package)."""
 
     name = "operator"
+    kind = "Package"
 
     def setup(self) -> None:
         self.watch("Package", self._package_and_dependents)

@@ -46,6 +46,7 @@ class Releases(Controller):
     """Keys are HelmReleases."""
 
     name = "releases"
+    kind = "HelmRelease"
     limit: ClassVar[int] = 16
 
     def __init__(self, runtime: Runtime, api: Api) -> None:
@@ -142,6 +143,8 @@ class Releases(Controller):
         """Errors: Refused, Failure."""
         if rule := self.runtime.rules.take(self.name, "fail", key):
             raise Failure(rule.message)
+        if self.runtime.rules.take(self.name, "hang", key):
+            await asyncio.Event().wait()
         rendered = render(self.runtime, release)
         try:
             applied = await self._applier.apply(release, rendered, old)

@@ -151,6 +151,7 @@ class Controller:
     """One controller: a set of keys to look at, one reconcile at a time per key."""
 
     name: ClassVar[str]
+    kind: ClassVar[str] = ""  # what its keys are
     limit: ClassVar[int] = 8
 
     def __init__(self, runtime: Runtime, api: Api) -> None:
@@ -203,6 +204,14 @@ class Controller:
         """End a running reconcile; if it was told to, it starts again."""
         if key in self._running:
             self._running[key].cancel()
+
+    def kick(self) -> None:
+        """Look at everything again, from the beginning: a script was withdrawn."""
+        for key in list(self._running):
+            self._dirty.add(key)
+            self._running[key].cancel()
+        for key in list(self.runtime.cache(self.kind).objects) if self.kind else ():
+            self.enqueue(key)
 
     async def _work(self, key: Key) -> None:
         again: float | None = None

@@ -20,6 +20,7 @@ class Cdi(Controller):
     """Keys are DataVolumes."""
 
     name = "cdi"
+    kind = "DataVolume"
     # A walk may wait for days; what is heavy in it has limits of its own.
     limit: ClassVar[int] = 1_000_000
 
@@ -47,11 +48,6 @@ class Cdi(Controller):
         if key in self._walks:
             self.cancel(key)
         self.enqueue(key)
-
-    def kick(self) -> None:
-        """Start every walk again: a script was withdrawn."""
-        for key in list(self._walks):
-            self._restart(key)
 
     async def reconcile(self, key: Key) -> float | None:
         disk = self.runtime.cache("DataVolume").get(*key)

@@ -22,7 +22,11 @@ _CHUNK, _SECTOR = 64 * 1024, 512
 
 
 class ImportFailure(Exception):
-    """Why an attempt failed: the message that the importer leaves behind."""
+    """Why an attempt failed: the message that the importer leaves behind, and the reason of condition Running."""
+
+    def __init__(self, message: str, reason: str = "Error") -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 @dataclass(frozen=True)

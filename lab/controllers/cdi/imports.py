@@ -92,6 +92,9 @@ class HttpImport(Walk):
 
     async def _prepare(self, names: Names, work: Object, claim: Claim) -> None:
         """Two pods per import are normal: the first one finds out that it needs scratch space."""
+        old = self.runtime.cache("Pod").get(self.key[0], names.pod)
+        if old is not None and status(old).get("phase") != "Failed":
+            await self.write.delete(old)  # of an earlier life; an import starts at its first byte anyway
         if self.runtime.cache("PersistentVolumeClaim").get(self.key[0], names.scratch) is None:
             first = await self._pod(names, work, None)
             await self._bound(names.work)
@@ -158,7 +161,7 @@ class HttpImport(Walk):
             try:
                 await self._transfer()
             except ImportFailure as failure:
-                await self._failed(pod, restarts, str(failure))
+                await self._failed(pod, restarts, failure)
                 await self._back_off(key, delay)
                 delay = min(delay * 2, self.runtime.timings.import_retry_max)
                 restarts += 1
@@ -166,10 +169,11 @@ class HttpImport(Walk):
             else:
                 return
 
-    async def _failed(self, pod: Object, restarts: int, message: str) -> None:
+    async def _failed(self, pod: Object, restarts: int, failure: ImportFailure) -> None:
+        message = str(failure)
         last = pods.terminated(1, message)
         await self._pod_says(pod, "Running", restarts, pods.backing_off(pod["metadata"]["name"]), last)
-        await self.report("ImportInProgress", running=("False", "Error", message), progress="N/A")
+        await self.report("ImportInProgress", running=("False", failure.reason, message), progress="N/A")
 
     async def _back_off(self, key: tuple[str, str], delay: float) -> None:
         """Cut short when somebody takes the pod away or it fails."""
@@ -189,7 +193,7 @@ class HttpImport(Walk):
         if rules.take("cdi", "hang", self.key):
             await asyncio.Event().wait()
         if rule := rules.take("cdi", "fail", self.key):
-            raise ImportFailure(rule.message)
+            raise ImportFailure(rule.message, rule.reason or "Error")
         slow = rules.take("cdi", "slow", self.key)
         packed, part = self.path.with_suffix(".download"), self.path.with_suffix(".part")
         try:

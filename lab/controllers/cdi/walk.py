@@ -60,6 +60,9 @@ class Walk:
     async def report(self, phase: str | None = None, *, bound: Verdict | None = None, **values: Any) -> None:
         if phase is not None:
             values["phase"] = phase
+        known = self.runtime.cache("DataVolume").get(*self.key)
+        if known is not None and known["metadata"]["uid"] != self.uid:
+            return  # another disk of this name; this walk is about to be cancelled
         bound = bound or bound_of(self.target, self.key[1])
         await self.write.status("DataVolume", self.key, status_of(self.disk, bound, **values))
 

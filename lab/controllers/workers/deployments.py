@@ -42,6 +42,7 @@ class Deployments(Controller):
     """Keys are MachineDeployments."""
 
     name = "workers"
+    kind = "MachineDeployment"
 
     def setup(self) -> None:
         self.watch("MachineDeployment")
@@ -73,7 +74,7 @@ class Deployments(Controller):
         deployment = await self.write.patch("MachineDeployment", key, {"spec": {"replicas": desired}})
         if deployment is None:
             return None
-        await self._own_template(deployment)
+        await self._own(deployment)
         current, olds = await self._sets(deployment)
         strategy = (deployment["spec"].get("strategy") or {}).get("rollingUpdate") or {}
         surge = absolute(strategy.get("maxSurge", 1), desired, up=True)
@@ -84,16 +85,17 @@ class Deployments(Controller):
         await self._report(deployment, current, olds)
         return None
 
-    async def _own_template(self, deployment: Object) -> None:
-        """The chart keeps an earlier template only if the cluster owns it, and Cluster API is who makes it so."""
+    async def _own(self, deployment: Object) -> None:
+        """The cluster owns the deployment, and its template: the chart keeps no earlier template without that."""
         namespace = deployment["metadata"]["namespace"]
         cluster = self.runtime.cache("Cluster").get(namespace, deployment["spec"]["clusterName"])
         template = self.runtime.cache("KubevirtMachineTemplate").get(namespace, _template_name(deployment))
-        if cluster is None or template is None or owned_by(template, cluster["metadata"]["uid"]):
-            return
-        references = [*template["metadata"].get("ownerReferences", []), owner(cluster, controller=False)]
-        key = namespace, template["metadata"]["name"]
-        await self.write.patch("KubevirtMachineTemplate", key, {"metadata": {"ownerReferences": references}})
+        for obj in (deployment, template):
+            if cluster is None or obj is None or owned_by(obj, cluster["metadata"]["uid"]):
+                continue
+            references = [*obj["metadata"].get("ownerReferences", []), owner(cluster, controller=False)]
+            key = namespace, obj["metadata"]["name"]
+            await self.write.patch(obj["kind"], key, {"metadata": {"ownerReferences": references}})
 
     async def _sets(self, deployment: Object) -> tuple[Object, list[Object]]:
         """The set of the present template, made if need be, and the others, oldest first."""

@@ -81,6 +81,7 @@ class Machines(Controller):
     """Keys are Machines; all that is made of one has its name."""
 
     name = "workers"
+    kind = "Machine"
     limit: ClassVar[int] = 32
 
     def setup(self) -> None:

@@ -12,6 +12,7 @@ class Monitors(Controller):
     """Keys are WorkloadMonitors."""
 
     name = "workers"
+    kind = "WorkloadMonitor"
 
     def setup(self) -> None:
         self.watch("WorkloadMonitor")

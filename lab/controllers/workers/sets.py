@@ -39,6 +39,7 @@ class Sets(Controller):
     """Keys are MachineSets."""
 
     name = "workers"
+    kind = "MachineSet"
 
     def setup(self) -> None:
         self.watch("MachineSet")
