@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from lab import instance, processes, servers
+from lab import running as running_room
 from lab.instance import LabError, Options
 from lab.processes import Process, ProcessDied
 
@@ -289,12 +290,25 @@ def test_run_passes_a_signal_on_and_cleans_up(
     home: Path, start_cli: Callable[..., subprocess.Popen[str]], tmp_path: Path, number: int
 ) -> None:
     process = start_cli(
-        "run", "--home", home, "--without", "all", "--", "sh", "-c", f"echo > {tmp_path}/on; exec sleep 600"
-    )
+        "run", "--home", home, "--without", "all", "--",
+        "sh", "-c", f"echo $$ > {tmp_path}/pid; mv {tmp_path}/pid {tmp_path}/on; exec sleep 600",
+    )  # fmt: skip
     until((tmp_path / "on").exists)
     process.send_signal(number)
     assert process.wait(30) == 128 + number
+    assert processes.start_time(int(read(tmp_path / "on"))) is None, "the command still runs"
     assert running(home) == []
+
+
+def test_execute_signal_during_the_start_reaches_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = subprocess.Popen
+
+    def signalled(*arguments, **options) -> subprocess.Popen[bytes]:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return start(*arguments, **options)
+
+    monkeypatch.setattr(running_room.subprocess, "Popen", signalled)
+    assert running_room._execute(["sleep", "60"], dict(os.environ)) == 143
 
 
 def test_run_leaves_a_lab_that_ran_before(bare_lab, cli: Callable[..., tuple[int, str, str]]) -> None:
