@@ -46,12 +46,13 @@ BUILTIN: dict[str, Any] = {"osImage": {"builtin": {}}, "instanceType": "u1.mediu
         (3, 1, 0, Group(1, 0), [Group(3, 3)], (1, [3])),
         (3, 1, 0, Group(1, 1), [Group(3, 3)], (1, [2])),
         (2, 1, 1, Group(0, 0), [Group(2, 0)], (1, [1])),
+        (3, 1, 1, Group(1, 0), [Group(3, 1)], (1, [2])),
         (0, 3, 1, Group(0, 0), [Group(0, 0)], (0, [0])),
         (0, 3, 1, Group(2, 2), [], (0, [])),
     ],
     ids=[
         "first", "surge", "one-may-miss", "half-way", "last", "surge-of-one", "wait-for-it", "and-go-on",
-        "broken-old-ones-go-first", "empty", "scaled-to-zero",
+        "broken-old-ones-go-first", "not-more-than-are-missing", "empty", "scaled-to-zero",
     ],
 )  # fmt: skip
 def test_step(
