@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from lab.ledger import Ledger
 
 from lab.api import Api, Object
+from lab.ledger import Ledger
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent

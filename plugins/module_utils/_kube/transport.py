@@ -13,6 +13,8 @@ from typing import Any, Protocol
 from .connection import Settings, make_api_client
 
 USER_AGENT = "cozystack.worker_image"
+# Told apart in the API server's audit log, where anybody can see that check mode writes nothing.
+CHECK_MODE_USER_AGENT = f"{USER_AGENT} (check mode)"
 
 
 class NoAnswer(Exception):
@@ -51,7 +53,9 @@ class StreamRefused(Exception):
 class HttpTransport:
     """Transport over the pool manager of kubernetes.client.ApiClient."""
 
-    def __init__(self, settings: Settings, connect_seconds: float = 10, read_seconds: float = 60) -> None:
+    def __init__(
+        self, settings: Settings, agent: str = USER_AGENT, connect_seconds: float = 10, read_seconds: float = 60
+    ) -> None:
         import urllib3
 
         self._api = make_api_client(settings)
@@ -59,6 +63,7 @@ class HttpTransport:
         self._pool = self._api.rest_client.pool_manager
         self._timeout = urllib3.Timeout(connect=connect_seconds, read=read_seconds)
         self._impersonate = settings.options.get("impersonate_user"), settings.options.get("impersonate_groups") or []
+        self._agent = agent
         self.host = str(self._configuration.host).rstrip("/")
         self.verifies = bool(self._configuration.verify_ssl) or self.host.startswith("http://")
 
@@ -66,7 +71,7 @@ class HttpTransport:
         import urllib3
 
         headers = urllib3.HTTPHeaderDict(self._api.default_headers)
-        headers["User-Agent"] = USER_AGENT
+        headers["User-Agent"] = self._agent
         headers["Accept"] = "application/json"
         headers["Accept-Encoding"] = encoding
         # Asked anew for each request: exec plugins and token files renew their tokens here.

@@ -15,7 +15,7 @@ from typing import Any
 from .._kube.client import Client
 from .._kube.connection import connection_argument_spec, resolve
 from .._kube.errors import ConnectionOptionError, KubeError
-from .._kube.transport import HttpTransport
+from .._kube.transport import CHECK_MODE_USER_AGENT, USER_AGENT, HttpTransport
 from .failures import Failure
 from .progress import Reporter, file_writer
 
@@ -49,7 +49,7 @@ def run_module(job: Job, argument_spec: Mapping[str, Any], **kwargs: Any) -> Non
     try:
         settings = resolve(module.params, os.environ)
         module.no_log_values.update(settings.secrets)
-        transport = HttpTransport(settings)
+        transport = HttpTransport(settings, CHECK_MODE_USER_AGENT if module.check_mode else USER_AGENT)
         if not transport.verifies:
             module.warn(
                 f"the certificate of {transport.host} is not verified; give a CA (ca_cert, K8S_AUTH_SSL_CA_CERT)"
