@@ -106,6 +106,8 @@ async def _answers(home: Path, seconds: float = 5.0) -> bool:
 
 def up(home: Path, options: Options, say: Say) -> dict[str, Any]:
     """Start a lab, or find the one that runs. Returns lab.json. Errors: LabError, BinariesError, ProcessDied."""
+    if not Path("/proc/self/stat").exists():
+        raise LabError("the lab needs Linux: it knows its processes from /proc")
     folder = binaries.ensure(say)
     with locked(home, say):
         if healthy(home):

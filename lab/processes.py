@@ -7,6 +7,7 @@ running process is unknown: before that moment there is nothing but a copy of th
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -149,13 +150,17 @@ def _signal(process: Process, home: Path, number: signal.Signals) -> None:
     """Through a pidfd, opened before the identity is checked: a reused pid cannot be hit."""
     try:
         handle = os.pidfd_open(process.pid)
-    except OSError:
+    except ProcessLookupError:
+        return
+    except OSError:  # a sandbox without pidfds
+        with contextlib.suppress(ProcessLookupError):
+            if is_ours(process, home):
+                os.kill(process.pid, number)
         return
     try:
-        if is_ours(process, home):
-            signal.pidfd_send_signal(handle, number)
-    except ProcessLookupError:
-        pass
+        with contextlib.suppress(ProcessLookupError):
+            if is_ours(process, home):
+                signal.pidfd_send_signal(handle, number)
     finally:
         os.close(handle)
 

@@ -204,6 +204,17 @@ def test_own_process_is_stopped_even_if_it_ignores_term(home: Path) -> None:
     assert processes.start_time(process.pid) is None
 
 
+def test_own_process_is_stopped_without_pidfds(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(_: int) -> int:
+        raise OSError(38, "Function not implemented")
+
+    monkeypatch.setattr(os, "pidfd_open", missing)
+    with instance.locked(home, quiet):
+        process = processes.spawn(home, "plain", [sys.executable, "-c", "import time; time.sleep(99)", str(home)])
+        assert processes.stop_all(home) == ["plain"]
+    assert processes.start_time(process.pid) is None
+
+
 def test_half_written_record_is_ignored(home: Path) -> None:
     with instance.locked(home, quiet):
         (home / "run").mkdir()
