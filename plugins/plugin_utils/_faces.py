@@ -51,7 +51,7 @@ def pool_of(value: Any) -> Pool:
     given = mapping_of(value, "a pool")
     if "metadata" in given:
         pool = Pool.from_api(given)
-        if not pool.name:
+        if not pool.declared_name:
             raise ValueError("the KubernetesNodes object has no metadata.name")
         return pool
     unknown = [key for key in given if key not in _POOL_KEYS]

@@ -200,7 +200,7 @@ def too_small_remedy(golden: str) -> str:
 def _state_for_advice(case: PoolCase) -> Any:
     if not case.clones:
         return None
-    if case.state.data_volumes is None and case.state.claims is not None and case.golden_exists:
+    if case.state.data_volumes is None and case.golden_exists:
         # Tenants may read claims in cozy-public but no DataVolumes; a bound claim then is all there is to see.
         return golden_state(None, case.claim)
     return golden_state(case.volume, case.claim if case.state.claims is not None else None)

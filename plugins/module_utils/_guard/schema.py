@@ -99,4 +99,5 @@ def nearest(path: str, known: tuple[str, ...]) -> str:
         folded = {item.lower(): item for item in known}
         close = get_close_matches(key.lower(), folded, n=1, cutoff=0.6)
         match = folded[close[0]] if close else None
-    return f"{parent}.{match}" if match and parent else match or ""
+    prefix = f"{parent}." if parent else ""
+    return f"{prefix}{match}" if match else ""

@@ -87,7 +87,7 @@ def disk_smaller_than_golden(case: PoolCase) -> Iterator[Found]:
 def disk_smaller_than_capacity(case: PoolCase) -> Iterator[Found]:
     if not case.clones or case.claim is None:
         return
-    written, capacity = case.pool.disk_size, case.claim.capacity or 0
+    written, capacity = case.pool.disk_size, case.claim.capacity
     if chart_amount(written) < chart_amount(capacity) and (
         case.golden_size is None or chart_amount(written) >= chart_amount(case.golden_size.value)
     ):
@@ -183,7 +183,7 @@ def clone_strategy_copy(case: PoolCase) -> Iterator[Found]:
     remedy="Import a golden, as a new catalog entry, on a class of the same volume mode as the pool's.",
 )
 def volume_mode_differs(case: PoolCase) -> Iterator[Found]:
-    if not case.clones or not case.state.storage_profiles or case.claim is None:
+    if not case.clones or case.claim is None:
         return
     profile = case.state.profile(case.pool_class.value)
     golden, pool = case.claim.volume_mode, profile.volume_mode if profile else ""
@@ -246,13 +246,13 @@ def _class_of(case: PoolCase) -> tuple[Resolved, StorageClass] | None:
     return None if found is None or found.expandable is None else (resolved, found)
 
 
-def _bytes(value: str | int) -> int | None:
+def _bytes(value: object) -> int | None:
     try:
         return to_bytes(value)
     except InvalidQuantity:
         return None
 
 
-def _in_bytes(value: str | int) -> str:
+def _in_bytes(value: object) -> str:
     found = _bytes(value)
     return "not a size" if found is None else f"{found} bytes"

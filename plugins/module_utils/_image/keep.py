@@ -60,7 +60,7 @@ def keep_live_spelling(values: Mapping[str, Any], goldens: Mapping[str, DataVolu
         return written
     plain = [_trimmed(item) for item in images]
     entries = {entry.index: entry for entry in Catalog.from_values({**written, "images": plain}).entries}
-    kept = [_kept(item, entries.get(index), goldens) for index, item in enumerate(plain)]
+    kept = [_kept(item, entries[index], goldens) if index in entries else item for index, item in enumerate(plain)]
     if "images" in values or kept != plain:
         written["images"] = kept
     return written
@@ -72,15 +72,14 @@ def _trimmed(item: Any) -> Any:
     return item
 
 
-def _kept(item: Any, entry: CatalogEntry | None, goldens: Mapping[str, DataVolume]) -> Any:
-    live = goldens.get(entry.golden) if entry else None
-    if entry is None or live is None or not isinstance(item, Mapping):
+def _kept(item: Mapping[str, Any], entry: CatalogEntry, goldens: Mapping[str, DataVolume]) -> Mapping[str, Any]:
+    live = goldens.get(entry.golden)
+    if live is None:
         return item
     kept = dict(item)
-    size = live.storage_request
-    if size is not None and printed(size) != entry.storage and same_quantity(size, entry.storage):
-        kept["storage"] = size
-    if live.http_url and live.http_url != entry.url and _same_address(live.http_url, entry):
+    if printed(live.storage_request) != entry.storage and same_quantity(live.storage_request, entry.storage):
+        kept["storage"] = live.storage_request
+    if live.http_url != entry.url and _same_address(live.http_url, entry):
         # The chart drops one slash, so the base that renders the live address carries one more than it shows.
         kept["imageFactoryURL"] = f"{_base_of(live.http_url, entry)}/"
     return kept

@@ -42,7 +42,7 @@ class InvalidQuantity(ValueError):
         super().__init__(f"{value!r} is not a Kubernetes quantity (examples: 20Gi, 512Mi, 1.5T, 21474836480)")
 
 
-def parse_quantity(value: str | int) -> Fraction:
+def parse_quantity(value: object) -> Fraction:
     """The exact value of a quantity. Raises InvalidQuantity for what Kubernetes refuses, truth values included."""
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         raise InvalidQuantity(value)
@@ -61,12 +61,12 @@ def parse_quantity(value: str | int) -> Fraction:
     return signed
 
 
-def to_bytes(value: str | int) -> int:
+def to_bytes(value: object) -> int:
     """The quantity in whole bytes, rounded up as Kubernetes does. Raises InvalidQuantity."""
     return math.ceil(parse_quantity(value))
 
 
-def same_quantity(left: str | int, right: str | int) -> bool:
+def same_quantity(left: object, right: object) -> bool:
     """Whether two spellings mean one number; text that is no quantity equals only itself."""
     try:
         return parse_quantity(left) == parse_quantity(right)

@@ -78,6 +78,7 @@ TALOS_114 = golden(name=f"talos-worker-{SCHEMATIC}-v1.14.0")
 FAILING = {"phase": "ImportInProgress", "restartCount": 3, "running": "False", "message": "404"}
 
 SOURCE = (
+    row("malformed-version-of-a-clone", {**SIZED, "osImage": {"builtin": {"version": "v1.13"}}}, says="version-format"),
     row("omitted", SIZED),
     row("null-image", {**SIZED, "osImage": None}),
     row("builtin", CLONE, READY),
@@ -136,7 +137,7 @@ WINDOW = (
     ),
     row("unlisted-upper-bound", {**SIZED, "talos": {"version": "v1.12.4"}, "version": "v1.35"}),
     row("unlisted-without-version", {**SIZED, "talos": {"version": "v1.14.0"}, "version": None}, says="values-schema"),
-    row("unlisted-other-major", {**SIZED, "talos": {"version": "v1.14.0"}, "version": "v2.35"}, says="values-schema"),
+    row("unlisted-other-major", {**SIZED, "talos": {"version": "v1.14.0"}, "version": "v2.31"}, says="values-schema"),
     row("unknown-minor", {**SIZED, "talos": {"version": "v1.99.0"}}),
     row(
         "default-and-override-out",
@@ -234,6 +235,32 @@ CLONED = (
 )
 
 CLASSES = (
+    row(
+        "claim-without-class-default-differs",
+        CLONE,
+        golden(storage_class=None),
+        claim(storage_class=None),
+        storage_class("local", GA),
+        storage_class("replicated"),
+        says="storage-class-mismatch",
+    ),
+    row(
+        "golden-gone-default-differs",
+        CLONE,
+        disk(),
+        storage_class("local", GA),
+        storage_class("replicated"),
+        hints="golden-unusable-for-new-workers",
+    ),
+    row("copy-by-profile-override-unread", CLONE, READY, profile("replicated", strategy="copy")),
+    row("copy-no-profiles", CLONE, READY, cdi("")),
+    row(
+        "mode-profile-without-sets",
+        CLONE,
+        READY,
+        claim(mode="Block"),
+        {"kind": "StorageProfile", "metadata": {"name": "replicated"}},
+    ),
     row("differ", {**CLONE, "storageClass": "local"}, READY, LOCAL, DEFAULT, says="storage-class-mismatch"),
     row(
         "differ-for-cloned-pool",
