@@ -102,7 +102,8 @@ def _ordered(value: Any, order: Any) -> Any:
 def canonical_schematic(text: str) -> str:
     """The canonical YAML of a schematic given as YAML or JSON; its SHA-256 is the ID. Errors: ValueError."""
     try:
-        known = _ordered(yaml.safe_load(text) or {}, _ORDER)
+        given = yaml.safe_load(text)
+        known = _ordered({} if given is None else given, _ORDER)
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from error
     known.setdefault("customization", {})
@@ -134,9 +135,11 @@ class Fault:
 
 @dataclass
 class ImageSource:
-    """The server. ``folder`` keeps made images, the unknown schematics and the port, which a restart takes again."""
+    """The server. ``folder`` keeps images and schematics; ``memory``, a file, the port and the unknown schematics for
+    as long as the objects live whose URLs name that port."""
 
     folder: Path
+    memory: Path
     counts: dict[str, dict[str, int]] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
     unknown: set[str] = field(default_factory=set)
@@ -178,15 +181,15 @@ class ImageSource:
 
     def _load(self) -> dict[str, Any]:
         try:
-            return dict(json.loads((self.folder / "state.json").read_text()))
+            return dict(json.loads(self.memory.read_text()))
         except (OSError, ValueError):
             return {}
 
     def _save(self) -> None:
         content = json.dumps({"port": self.port, "unknown": sorted(self.unknown)})
-        temporary = self.folder / "state.json.new"
+        temporary = self.memory.with_suffix(".new")
         temporary.write_text(content)
-        temporary.replace(self.folder / "state.json")
+        temporary.replace(self.memory)
 
     async def _on_counts(self, _: web.Request) -> web.Response:
         return web.json_response(self.counts)

@@ -54,7 +54,7 @@ async def _images(home: Path, wanted: bool) -> AsyncIterator[str | None]:
     if not wanted:
         yield None
         return
-    source = ImageSource(home / "images")
+    source = ImageSource(home / "images", home / "volumes" / ".image-source.json")
     try:
         yield await source.start()
     finally:

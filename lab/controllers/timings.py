@@ -16,7 +16,7 @@ class Timings:
     release_retry: float = 0.5  # a failed release until the next attempt; 30 s on a platform
     release_wait: float = 6.0  # how long a release that waits for its objects does so; 10 minutes on a platform
     pod_start: float = 0.03  # a pod from Pending to Running
-    import_seconds: float = 0.2  # the least an import takes, spread over its progress
+    import_seconds: float = 0.4  # the least an import takes, spread over its progress
     import_retry: float = 0.2  # the first back-off of a failing importer, doubled each time
     import_retry_max: float = 3.0  # and the longest; 5 minutes on a platform
     clone_step: float = 0.03  # each step of a clone

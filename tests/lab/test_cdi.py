@@ -3,11 +3,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
+import hashlib
+import json
 import lzma
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 
 from lab.api import Object
@@ -16,6 +21,7 @@ from lab.controllers.cdi.fetch import ImportFailure, unpack
 from lab.controllers.cdi.strategy import NO_EXPANSION, NO_POPULATOR, NO_SNAPSHOT_CLASS, OTHER_DRIVER, OTHER_MODE, choose
 from lab.controllers.objects import size
 from lab.controllers.storage import rounded
+from lab.images import ImageSource, canonical_schematic
 from lab.scenarios.waiting import condition, object_until, phase, until
 from tests.lab.helpers import Bench, cloned, imported, live, raw, storage
 
@@ -229,6 +235,128 @@ def test_size_refuses(text: str) -> None:
 
 def test_rounded() -> None:
     assert [rounded(10, 4), rounded(8, 4), rounded(7, 1)] == [12, 8, 7]
+
+
+# --- the image source
+
+
+@pytest.mark.parametrize(
+    ("text", "identity"),
+    [
+        ("", "376567988ad370138ad8b2698212367b8edcb69b5fd68c80be1f2ec7d603b4ba"),
+        (
+            "customization: {systemExtensions: {officialExtensions: [siderolabs/qemu-guest-agent]}}",
+            "ce4c980550dd2ab1b17bbf2b08801c7eb59418eafe8f279833297925d67c7515",
+        ),
+        (
+            '{"customization": {"extraKernelArgs": ["noapic", "nolapic"]}}',
+            "9cba8e32753f91a16c1837ab8abf356af021706ef284aef07380780177d9a06c",
+        ),
+        (
+            "customization: {meta: [{value: foo, key: 10}]}",
+            "d308a2a5ee2277bed5fbaa104fcbc8d59122abfa737df987a95b4ca763459a7f",
+        ),
+        (
+            "overlay: {name: rpi_generic, image: siderolabs/sbc-raspberrypi}",
+            "ee21ef4a5ef808a9b7484cc0dda0f25075021691c8c09a276591eedb638ea1f9",
+        ),
+    ],
+    ids=["empty", "extension", "json", "meta", "overlay"],
+)
+def test_schematic_id(text: str, identity: str) -> None:
+    assert hashlib.sha256(canonical_schematic(text).encode()).hexdigest() == identity
+
+
+@pytest.mark.parametrize("text", ["customisation: {}", "[]", "{", "customization: {meta: [{size: 1}]}"])
+def test_schematic_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"not a schematic|expected|parsing"):
+        canonical_schematic(text)
+
+
+async def _ask(url: str, method: str = "GET", **options: Any) -> tuple[int, dict[str, str], bytes]:
+    async with aiohttp.ClientSession() as session, session.request(method, url, **options) as answer:
+        return answer.status, dict(answer.headers), await answer.read()
+
+
+def with_source(tmp_path: Path, test: Callable[[ImageSource], Coroutine[Any, Any, None]]) -> None:
+    async def run() -> None:
+        source = ImageSource(tmp_path / "images", tmp_path / "memory.json")
+        await source.start()
+        try:
+            await test(source)
+        finally:
+            await source.stop()
+
+    asyncio.run(run())
+
+
+def test_source_serves_and_counts(tmp_path: Path) -> None:
+    async def body(source: ImageSource) -> None:
+        path = "/talos/image/abc/v1.13.6/openstack-amd64.raw.xz"
+        status, headers, content = await _ask(source.url + path)
+        assert (status, headers["Content-Type"], int(headers["Content-Length"])) == (
+            200,
+            "application/x-xz",
+            len(content),
+        )
+        assert not {"ETag", "Accept-Ranges", "Last-Modified"} & set(headers)
+        assert lzma.decompress(content) == raw("abc")
+        assert (await _ask(source.url + path, "HEAD"))[0] == 200
+        assert json.loads((await _ask(f"{source.url}/_lab/counts"))[2]) == {
+            path: {"get": 1, "head": 1, "bytes": len(content)}
+        }
+
+    with_source(tmp_path, body)
+
+
+@pytest.mark.parametrize(
+    ("path", "wanted"),
+    [
+        ("/image/abc/v1.13.6/metal-amd64.raw.xz", 404),
+        ("/image/abc/v1.13/openstack-amd64.raw.xz", 500),
+        ("/elsewhere", 404),
+        ("/image/abc/1.13.6/openstack-amd64.raw.xz", 200),
+    ],
+)
+def test_source_answers_as_a_factory(tmp_path: Path, path: str, wanted: int) -> None:
+    async def body(source: ImageSource) -> None:
+        assert (await _ask(source.url + path))[0] == wanted
+
+    with_source(tmp_path, body)
+
+
+def test_source_knows_a_schematic_once_posted(tmp_path: Path) -> None:
+    async def body(source: ImageSource) -> None:
+        identity = "376567988ad370138ad8b2698212367b8edcb69b5fd68c80be1f2ec7d603b4ba"
+        url = f"{source.url}/image/{identity}/v1.13.6/openstack-amd64.raw.xz"
+        await _ask(f"{source.url}/_lab/unknown", "POST", json={"schematics": [identity]})
+        assert (await _ask(url, "HEAD"))[0] == 404
+        status, _, content = await _ask(f"{source.url}/schematics", "POST", data="customization: {}")
+        assert (status, json.loads(content)["id"]) == (201, identity)
+        assert (await _ask(url, "HEAD"))[0] == 200
+        assert (await _ask(f"{source.url}/schematics", "POST", data="unknown: 1"))[0] == 400
+        assert (await _ask(f"{source.url}/schematics/{identity}"))[2] == b"customization: {}\n"
+
+    with_source(tmp_path, body)
+
+
+def test_source_keeps_its_port(tmp_path: Path) -> None:
+    ports = []
+
+    async def body(source: ImageSource) -> None:
+        ports.append(source.url)
+
+    with_source(tmp_path, body)
+    with_source(tmp_path, body)
+    assert ports[0] == ports[1]
+
+
+@pytest.mark.parametrize("fault", [{"kind": "dance"}, {"kind": "html", "path": "("}, {"kind": "html", "unknown": 1}])
+def test_source_refuses_unknown_faults(tmp_path: Path, fault: dict[str, Any]) -> None:
+    async def body(source: ImageSource) -> None:
+        assert (await _ask(f"{source.url}/_lab/faults", "POST", json=fault))[0] == 400
+
+    with_source(tmp_path, body)
 
 
 # --- on a lab

@@ -16,7 +16,7 @@ import aiohttp
 import pytest
 
 from lab import instance, processes, seed
-from lab.api import Object
+from lab.api import Api, Cache, Object
 from lab.controllers.objects import conditions, merged, three_way
 from lab.controllers.releases import force_request
 from lab.controllers.workers.rollout import Group, absolute, autoscaled, step
@@ -105,6 +105,69 @@ def test_conditions_keep_their_time_while_the_status_stays() -> None:
     obj = {"metadata": {}, "status": {"conditions": [known]}}
     assert conditions(obj, ("Ready", "True", "B", "b"))[0]["lastTransitionTime"] == since
     assert conditions(obj, ("Ready", "False", "B", "b"))[0]["lastTransitionTime"] != since
+
+
+def versioned(name: str, uid: str, version: int) -> Object:
+    return {"metadata": {"name": name, "uid": uid, "resourceVersion": str(version)}}
+
+
+class ListingApi:
+    """An API server that lists what it was given, and whose watches end at once."""
+
+    typed = staticmethod(Api.typed)
+
+    def __init__(self) -> None:
+        self.items: list[Object] = []
+        self.version = 0
+
+    async def request(self, *_: Any, **__: Any) -> Object:
+        return {"items": self.items, "metadata": {"resourceVersion": str(self.version)}}
+
+    async def watch(self, *_: Any) -> Any:
+        for event in ():
+            yield event
+
+
+def cache_with(*objects: Object) -> tuple[Cache, list[tuple[str, str]]]:
+    """A cache that knows the objects, and what its listener heard since."""
+    cache, heard = Cache(ListingApi(), "Pod"), []  # type: ignore[arg-type]
+    for one in objects:
+        cache.put(one)
+    cache.listeners.append(lambda event, key, _: heard.append((event, key[1])))
+    return cache, heard
+
+
+def test_cache_takes_only_news() -> None:
+    cache, heard = cache_with(versioned("a", "1", 5))
+    assert [cache.put(versioned("a", "1", version)) for version in (4, 5, 6)] == [False, False, True]
+    assert heard == [("MODIFIED", "a")]
+
+
+def test_cache_forgets_what_was_deleted_here_whatever_comes_late() -> None:
+    cache, heard = cache_with(versioned("a", "1", 5))
+    cache.drop(versioned("a", "1", 5))
+    assert not cache.put(versioned("a", "1", 7))
+    assert cache.put(versioned("a", "2", 8))
+    cache.drop(versioned("a", "1", 9), watched=True)
+    assert cache.get("", "a") == versioned("a", "2", 8)
+    assert heard == [("DELETED", "a"), ("MODIFIED", "a")]
+
+
+@pytest.mark.parametrize(("written", "left"), [(9, []), (11, ["a"])], ids=["gone", "written-meanwhile"])
+def test_cache_lists_again(written: int, left: list[str]) -> None:
+    """What is newer than the list was written while it was on its way."""
+    cache, _ = cache_with(versioned("a", "1", written))
+    cache.api.version = 10  # type: ignore[attr-defined]
+    asyncio.run(cache._list_and_watch())
+    assert [name for _, name in cache.objects] == left
+
+
+def test_cache_listener_in_trouble(capsys: pytest.CaptureFixture[str]) -> None:
+    cache, heard = cache_with()
+    cache.listeners.insert(0, lambda *_: 1 / 0)
+    cache.put(versioned("a", "1", 1))
+    assert heard == [("MODIFIED", "a")]
+    assert "ZeroDivisionError" in capsys.readouterr().err
 
 
 # --- on a lab

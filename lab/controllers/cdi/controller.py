@@ -67,6 +67,7 @@ class Cdi(Controller):
         elif status(disk).get("phase") in ("Succeeded", "Failed"):
             # Not filled again, even if the claim went.
             await self.write.status("DataVolume", key, status_of(disk, bound_of(claim, key[1])))
+            await self.write.finalizer(disk, FINALIZER, False)
         else:
             walk = next((one for name, one in _WALKS.items() if name in disk["spec"].get("source", {})), None)
             if walk is not None:
