@@ -82,7 +82,9 @@ _ALL = (
     Kind("KamajiControlPlane", "controlplane.cluster.x-k8s.io", "v1alpha1", "kamajicontrolplanes"),
     Kind("VirtualMachine", _KUBEVIRT, "v1", "virtualmachines"),
     Kind("VirtualMachineInstance", _KUBEVIRT, "v1", "virtualmachineinstances"),
-    _cluster("VirtualMachineClusterInstancetype", "instancetype.kubevirt.io", "v1beta1", "virtualmachineclusterinstancetypes"),
+    _cluster(
+        "VirtualMachineClusterInstancetype", "instancetype.kubevirt.io", "v1beta1", "virtualmachineclusterinstancetypes"
+    ),
     _cluster("CiliumClusterwideNetworkPolicy", "cilium.io", "v2", "ciliumclusterwidenetworkpolicies"),
     # served by the lab's aggregated API
     Kind("Tenant", _APPS, "v1alpha1", "tenants"),
