@@ -43,7 +43,7 @@ class PoolCase:
     def subject(self) -> str:
         return self.pool.subject
 
-    @property
+    @cached_property
     def values(self) -> Mapping[str, Any]:
         return self.pool.values
 
@@ -158,7 +158,7 @@ class PoolCase:
     def has_memory(self) -> bool:
         return is_set(dig(self.values, "resources", "memory"))
 
-    @property
+    @cached_property
     def by_instance_type(self) -> bool:
         """Whether the instance type is used: given, and not displaced by both resources."""
         return bool(self.pool.instance_type) and not (self.has_cpu and self.has_memory)
@@ -171,6 +171,6 @@ class PoolCase:
         self.read("instance_types")
         return self.state.instance_type(self.pool.instance_type)
 
-    @property
+    @cached_property
     def kubelet(self) -> Mapping[str, Any]:
         return mapping(self.values, "kubelet")

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from .._pool.pool import POOL_DEFAULTS, Pool, published_defaults
+from .._storage.reading import mapping
 from .case import PoolCase
 from .catalog import CatalogCase
 from .findings import Finding, Verdict
 from .rule import Found, NotRead, Rule
-from .schema import schema_of
 from .state import ClusterState
 from .table import CATALOG_RULES, POOL_RULES
 
@@ -44,7 +44,7 @@ def with_published(pools: Iterable[Pool], state: ClusterState) -> tuple[Pool, ..
     """The pools with the defaults that the cluster publishes, where they carry the built-in ones."""
     if state.pool_schema is None:
         return tuple(pools)
-    defaults = published_defaults(schema_of(state.pool_schema))
+    defaults = published_defaults(mapping(state.pool_schema, "properties") or state.pool_schema)
     return tuple(pool.with_defaults(defaults) if pool.defaults is POOL_DEFAULTS else pool for pool in pools)
 
 

@@ -5,12 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from difflib import get_close_matches
-from typing import Any
 
-from .._pool.schema import POOL_SCHEMA, breaches, unknown_keys
-from .._storage.reading import is_set, mapping
+from .._storage.reading import is_set
 from .case import PoolCase
 from .rule import Found, rule, shown
 
@@ -28,8 +26,7 @@ _RENAMED = {"image": "osImage", "nodeGroups": "osImage", "storage": "diskSize"}
     remedy="Give a value of the type and shape that the schema states.",
 )
 def values_schema(case: PoolCase) -> Iterator[Found]:
-    schema = schema_of(case.state.pool_schema)
-    for breach in breaches(case.values, schema):
+    for breach in case.state.pool_fields.breaches(case.values):
         yield Found(
             breach.path,
             f"{breach.path} {'' if breach.value is None else f'is {shown(breach.value)} and '}{breach.problem}",
@@ -49,7 +46,7 @@ def values_schema(case: PoolCase) -> Iterator[Found]:
 )
 def unknown_field(case: PoolCase) -> Iterator[Found]:
     published = case.state.pool_schema
-    for breach in unknown_keys(case.pool.spec, schema_of(published)):
+    for breach in case.state.pool_fields.unknown_keys(case.pool.spec):
         if breach.path in _INTERNAL or breach.path == "osImage":
             continue
         near = nearest(breach.path, breach.near)
@@ -76,19 +73,12 @@ def unknown_field(case: PoolCase) -> Iterator[Found]:
     remedy="Upgrade the platform, or leave osImage out; workers then boot over HTTP from talos.*.",
 )
 def feature_missing(case: PoolCase) -> Iterator[Found]:
-    if "osImage" not in schema_of(case.state.pool_schema) and is_set(case.pool.spec.get("osImage")):
+    if "osImage" not in case.state.pool_fields.properties and is_set(case.pool.spec.get("osImage")):
         yield Found(
             "osImage",
             "this platform does not know osImage and would ignore it",
             evidence={"osImage": case.pool.spec["osImage"]},
         )
-
-
-def schema_of(published: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """The properties to judge by: the published ones (a whole object schema is fine as well), else ours."""
-    if published is None:
-        return POOL_SCHEMA
-    return mapping(published, "properties") or published
 
 
 def nearest(path: str, known: tuple[str, ...]) -> str:

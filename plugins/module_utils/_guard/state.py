@@ -21,9 +21,10 @@ from .._pool.objects import (
     MachineTemplate,
     Parent,
 )
+from .._pool.schema import POOL_SCHEMA, Checker
 from .._storage.classes import DefaultClass, default_class
 from .._storage.objects import Claim, DataVolume, Meta, StorageClass, StorageProfile
-from .._storage.reading import text
+from .._storage.reading import mapping, text
 
 T = TypeVar("T")
 Raw = Iterable[Mapping[str, Any]]
@@ -41,6 +42,7 @@ _KINDS: Mapping[str, tuple[str, Callable[[Mapping[str, Any]], Any]]] = {
     "HelmRelease": ("helm_releases", HelmRelease.from_api),
     "StorageProfile": ("storage_profiles", StorageProfile.from_api),
 }
+_KNOWN_FIELDS = Checker.of(POOL_SCHEMA)
 # A plain list of objects says nothing about these unless it holds one: their absence is not evidence.
 _SILENT_WHEN_ABSENT = frozenset({"parents", "helm_releases", "storage_profiles"})
 
@@ -97,6 +99,13 @@ class ClusterState:
             for name, value in lists.items()
         }
         return cls(**fields)
+
+    @cached_property
+    def pool_fields(self) -> Checker:
+        """The published schema of a pool, else the one we carry. A whole object schema is fine as well as its properties."""
+        if self.pool_schema is None:
+            return _KNOWN_FIELDS
+        return Checker.of(mapping(self.pool_schema, "properties") or self.pool_schema)
 
     @cached_property
     def default_class(self) -> DefaultClass:

@@ -78,7 +78,7 @@ class Pool:
     declared_name: str = ""
     defaults: Mapping[str, Any] = field(default_factory=lambda: POOL_DEFAULTS, compare=False, repr=False)
 
-    @property
+    @cached_property
     def name(self) -> str:
         """Name of the KubernetesNodes resource."""
         return self.declared_name or f"{self.cluster}-{self.pool}"
@@ -87,17 +87,17 @@ class Pool:
     def subject(self) -> str:
         return f"{self.namespace}/{self.name}"
 
-    @property
+    @cached_property
     def cluster_name(self) -> str:
         """Name of the CAPI cluster; a wrapping application may set its own through an internal value."""
         return text(self.spec, "clusterReleaseName") or f"kubernetes-{self.values_cluster}"
 
-    @property
+    @cached_property
     def values_cluster(self) -> str:
         """``spec.cluster`` as the chart reads it."""
         return printed(self.values.get("cluster"))
 
-    @property
+    @cached_property
     def object_name(self) -> str:
         """Name of MachineDeployment, health check, monitor; also the value of the disks' pool annotation."""
         return f"{self.cluster_name}-{self.pool}"
@@ -114,28 +114,28 @@ class Pool:
         declared.setdefault("cluster", self.cluster)
         return helm_values(self.defaults, declared)
 
-    @property
+    @cached_property
     def kubernetes_version(self) -> str:
         return printed(self.values.get("version"))
 
-    @property
+    @cached_property
     def disk_size(self) -> str:
         """``diskSize`` as the chart prints it; 0, null, blank and absent print the default."""
         value = self.values.get("diskSize")
         return printed(value) if is_set(value) else FALLBACK_DISK
 
-    @property
+    @cached_property
     def storage_class(self) -> str:
         """The declared class, blank when none is."""
         value = self.values.get("storageClass")
         return printed(value) if is_set(value) else ""
 
-    @property
+    @cached_property
     def sized_by_resources(self) -> bool:
         """Whether CPU and memory are both given, in which case the instance type is not used."""
         return is_set(dig(self.values, "resources", "cpu")) and is_set(dig(self.values, "resources", "memory"))
 
-    @property
+    @cached_property
     def instance_type(self) -> str:
         value = self.values.get("instanceType")
         return printed(value) if is_set(value) else ""

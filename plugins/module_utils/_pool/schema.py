@@ -9,11 +9,11 @@ The cluster publishes it; what we carry is only for work without a cluster, sinc
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .._storage.reading import mapping
+from .._storage.reading import MAPPINGS, mapping
 
 # As published, its oddity included: the exponent may have a fraction, which no parser takes.
 _NUMBER = r"(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))"
@@ -89,70 +89,99 @@ class Breach:
     near: tuple[str, ...] = ()
 
 
-def breaches(values: Mapping[str, Any], schema: Mapping[str, Any]) -> Iterator[Breach]:
-    """Values that break the schema: type, enum, pattern, required. ``schema`` maps keys to their schemas."""
-    for key, value in values.items():
-        if isinstance(schema.get(key), Mapping):
-            yield from _check(key, value, schema[key])
+class Checker:
+    """A schema made ready for many values: one pool more costs a few lookups."""
 
+    _REMEMBERED = 512
 
-def unknown_keys(values: Mapping[str, Any], schema: Mapping[str, Any], path: str = "") -> Iterator[Breach]:
-    """Keys that the schema does not know, at any depth; objects that keep unknown fields are not looked into."""
-    for key, value in values.items():
-        where = f"{path}.{key}" if path else str(key)
-        if key not in schema:
-            yield Breach(where, value, "is not a field of a pool", tuple(schema))
-            continue
-        nested = mapping(schema, key, "properties")
-        items = mapping(schema, key, "items", "properties")
-        if isinstance(value, Mapping) and nested and not _open(schema[key]):
-            yield from unknown_keys(value, nested, where)
-        elif isinstance(value, (list, tuple)) and items and not _open(mapping(schema, key, "items")):
-            for index, item in enumerate(value):
-                if isinstance(item, Mapping):
-                    yield from unknown_keys(item, items, f"{where}[{index}]")
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        self.schema = schema
+        self.properties = {
+            key: Checker(item) for key, item in mapping(schema, "properties").items() if isinstance(item, MAPPINGS)
+        }
+        items = schema.get("items")
+        self.items = Checker(items) if isinstance(items, MAPPINGS) else None
+        self.open = bool(schema.get("x-kubernetes-preserve-unknown-fields")) or bool(schema.get("additionalProperties"))
+        self._int_or_text = _int_or_text(schema)
+        self._accepted: set[tuple[type, Any]] = set()
 
+    @classmethod
+    def of(cls, properties: Mapping[str, Any]) -> Checker:
+        """A checker of a whole ``spec`` by the schemas of its keys."""
+        return cls({"type": "object", "properties": properties})
 
-def _open(schema: Mapping[str, Any]) -> bool:
-    return bool(schema.get("x-kubernetes-preserve-unknown-fields")) or bool(schema.get("additionalProperties"))
+    def breaches(self, value: Any, path: str = "") -> Iterator[Breach]:
+        """Values that break the schema: type, enum, pattern, required."""
+        plain = isinstance(value, (str, int, float))
+        if plain and (type(value), value) in self._accepted:
+            return
+        problem = self._problem(value)
+        if problem:
+            yield Breach(path, value, problem)
+        elif plain:
+            if len(self._accepted) < self._REMEMBERED:
+                self._accepted.add((type(value), value))
+        elif isinstance(value, (list, tuple)):
+            yield from self._listed(value, path)
+        elif isinstance(value, MAPPINGS):
+            yield from self._inside(value, path)
 
-
-def _check(path: str, value: Any, schema: Mapping[str, Any]) -> Iterator[Breach]:
-    problem = _problem(value, schema)
-    if problem:
-        yield Breach(path, value, problem)
-        return
-    if isinstance(value, Mapping):
-        nested = mapping(schema, "properties")
-        for name in schema.get("required") or ():
-            if name not in value:
-                yield Breach(f"{path}.{name}", None, "is missing")
+    def unknown_keys(self, value: Mapping[str, Any], path: str = "") -> Iterator[Breach]:
+        """Keys that the schema does not know, at any depth; objects that keep unknown fields are not looked into."""
         for key, item in value.items():
-            if isinstance(nested.get(key), Mapping):
-                yield from _check(f"{path}.{key}", item, nested[key])
-    elif isinstance(value, (list, tuple)) and isinstance(schema.get("items"), Mapping):
-        for index, item in enumerate(value):
-            yield from _check(f"{path}[{index}]", item, schema["items"])
+            known = self.properties.get(key)
+            if known is None:
+                where = f"{path}.{key}" if path else str(key)
+                yield Breach(where, item, "is not a field of a pool", tuple(self.properties))
+            elif item is None or isinstance(item, (str, int, float)):
+                continue
+            elif isinstance(item, MAPPINGS):
+                if known.properties and not known.open:
+                    yield from known.unknown_keys(item, f"{path}.{key}" if path else str(key))
+            elif (
+                isinstance(item, (list, tuple))
+                and known.items is not None
+                and known.items.properties
+                and not known.items.open
+            ):
+                for index, entry in enumerate(item):
+                    if isinstance(entry, MAPPINGS):
+                        yield from known.items.unknown_keys(
+                            entry, f"{path}.{key}[{index}]" if path else f"{key}[{index}]"
+                        )
 
+    def _listed(self, value: Sequence[Any], path: str) -> Iterator[Breach]:
+        if self.items is not None:
+            for index, item in enumerate(value):
+                yield from self.items.breaches(item, f"{path}[{index}]")
 
-def _problem(value: Any, schema: Mapping[str, Any]) -> str:
-    """What is wrong with this one value; blank when nothing is."""
-    if value is None:
-        return "" if schema.get("nullable") else "is null"
-    kind = schema.get("type")
-    if _int_or_text(schema):
-        if isinstance(value, bool) or not (isinstance(value, str) or _is_integer(value)):
-            return "has to be a whole number or a quantity in quotes"
-    elif isinstance(kind, str) and not _is_a(kind, value):
-        hint = ", in quotes" if kind == "string" and isinstance(value, (int, float)) else ""
-        return f"has to be of type {kind}{hint}"
-    pattern = schema.get("pattern")
-    if isinstance(pattern, str) and isinstance(value, str) and not _matches(pattern, value):
-        return "is not a quantity" if pattern == QUANTITY_PATTERN else f"does not match {pattern}"
-    allowed = schema.get("enum")
-    if isinstance(allowed, (list, tuple)) and value not in allowed:
-        return f"is none of {', '.join(str(item) for item in allowed)}"
-    return ""
+    def _inside(self, value: Mapping[str, Any], path: str) -> Iterator[Breach]:
+        for name in self.schema.get("required") or ():
+            if name not in value:
+                yield Breach(f"{path}.{name}" if path else name, None, "is missing")
+        for key, item in value.items():
+            known = self.properties.get(key)
+            if known is not None:
+                yield from known.breaches(item, f"{path}.{key}" if path else key)
+
+    def _problem(self, value: Any) -> str:
+        """What is wrong with this one value; blank when nothing is."""
+        if value is None:
+            return "" if self.schema.get("nullable") else "is null"
+        kind = self.schema.get("type")
+        if self._int_or_text:
+            if isinstance(value, bool) or not (isinstance(value, str) or _is_integer(value)):
+                return "has to be a whole number or a quantity in quotes"
+        elif isinstance(kind, str) and not _is_a(kind, value):
+            hint = ", in quotes" if kind == "string" and isinstance(value, (int, float)) else ""
+            return f"has to be of type {kind}{hint}"
+        pattern = self.schema.get("pattern")
+        if isinstance(pattern, str) and isinstance(value, str) and not _matches(pattern, value):
+            return "is not a quantity" if pattern == QUANTITY_PATTERN else f"does not match {pattern}"
+        allowed = self.schema.get("enum")
+        if isinstance(allowed, (list, tuple)) and value not in allowed:
+            return f"is none of {', '.join(str(item) for item in allowed)}"
+        return ""
 
 
 def _matches(pattern: str, value: str) -> bool:
@@ -184,7 +213,7 @@ def _is_a(kind: str, value: Any) -> bool:
     wanted: dict[str, type | tuple[type, ...]] = {
         "string": str,
         "boolean": bool,
-        "object": Mapping,
+        "object": MAPPINGS,
         "array": (list, tuple),
     }
     return kind not in wanted or isinstance(value, wanted[kind])

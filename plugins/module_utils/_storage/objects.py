@@ -35,15 +35,16 @@ class Meta:
 
     @classmethod
     def from_api(cls, obj: Mapping[str, Any]) -> Meta:
+        meta = mapping(obj, "metadata")
         return cls(
-            name=text(obj, "metadata", "name"),
-            namespace=text(obj, "metadata", "namespace"),
-            annotations=texts(obj, "metadata", "annotations"),
-            labels=texts(obj, "metadata", "labels"),
-            created=text(obj, "metadata", "creationTimestamp"),
-            deleted=text(obj, "metadata", "deletionTimestamp"),
-            uid=text(obj, "metadata", "uid"),
-            resource_version=text(obj, "metadata", "resourceVersion"),
+            name=text(meta, "name"),
+            namespace=text(meta, "namespace"),
+            annotations=texts(meta, "annotations"),
+            labels=texts(meta, "labels"),
+            created=text(meta, "creationTimestamp"),
+            deleted=text(meta, "deletionTimestamp"),
+            uid=text(meta, "uid"),
+            resource_version=text(meta, "resourceVersion"),
         )
 
 
@@ -143,20 +144,22 @@ class DataVolume:
 
     @classmethod
     def from_api(cls, obj: Mapping[str, Any]) -> DataVolume:
-        source = text(obj, "spec", "source", "pvc", "namespace"), text(obj, "spec", "source", "pvc", "name")
+        spec, status = mapping(obj, "spec"), mapping(obj, "status")
+        source, storage = mapping(spec, "source"), mapping(spec, "storage")
+        claim = mapping(source, "pvc")
         return cls(
             meta=Meta.from_api(obj),
-            storage_class=text(obj, "spec", "storage", "storageClassName"),
-            storage_request=size_text(dig(obj, "spec", "storage", "resources", "requests", "storage")),
-            http_url=text(obj, "spec", "source", "http", "url"),
-            source_claim=source if source[1] else None,
-            source_kinds=tuple(sorted(mapping(obj, "spec", "source"))),
-            phase=text(obj, "status", "phase"),
-            progress=text(obj, "status", "progress"),
-            restarts=number(obj, "status", "restartCount"),
-            claim_name=text(obj, "status", "claimName"),
+            storage_class=text(storage, "storageClassName"),
+            storage_request=size_text(dig(storage, "resources", "requests", "storage")),
+            http_url=text(source, "http", "url"),
+            source_claim=(text(claim, "namespace"), text(claim, "name")) if text(claim, "name") else None,
+            source_kinds=tuple(sorted(source)),
+            phase=text(status, "phase"),
+            progress=text(status, "progress"),
+            restarts=number(status, "restartCount"),
+            claim_name=text(status, "claimName"),
             conditions=conditions_of(obj),
-            spec=mapping(obj, "spec"),
+            spec=spec,
         )
 
 

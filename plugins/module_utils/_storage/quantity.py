@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import re
 from fractions import Fraction
+from functools import lru_cache
 
 # Signed decimal number, then a binary suffix, a decimal suffix or an exponent: never two of them. [0-9], not \d: the latter
 # takes digits of other scripts, which Kubernetes refuses.
@@ -48,12 +49,18 @@ def parse_quantity(value: object) -> Fraction:
         raise InvalidQuantity(value)
     if isinstance(value, int):
         return Fraction(value)
+    parsed = _parsed(value)
+    if parsed is None:
+        raise InvalidQuantity(value)
+    return parsed
+
+
+@lru_cache(maxsize=1024)
+def _parsed(value: str) -> Fraction | None:
     match = _QUANTITY.fullmatch(value)
-    if match is None:
-        raise InvalidQuantity(value)
-    exponent = int(match["exponent"] or 0)
-    if abs(exponent) > _LARGEST_EXPONENT:
-        raise InvalidQuantity(value)
+    exponent = int(match["exponent"] or 0) if match else 0
+    if match is None or abs(exponent) > _LARGEST_EXPONENT:
+        return None
     number = match["number"]
     result = Fraction("0" + number if number.startswith(".") else number.removesuffix("."))
     result *= _BINARY.get(match["binary"], 1) * _DECIMAL.get(match["decimal"], Fraction(1)) * _power(exponent)
@@ -83,6 +90,11 @@ def chart_amount(value: object) -> Fraction:
         return Fraction(0)
     if not isinstance(value, str):
         return Fraction(value) if math.isfinite(value) else Fraction(0)
+    return _chart_amount(value)
+
+
+@lru_cache(maxsize=1024)
+def _chart_amount(value: str) -> Fraction:
     for suffix, factor in (*_BINARY.items(), *_DECIMAL.items()):
         if value.endswith(suffix):
             return Fraction(plain_amount(value.removesuffix(suffix)) * factor)

@@ -7,9 +7,16 @@ import pytest
 from ansible_collections.cozystack.worker_image.plugins.module_utils._pool.pool import POOL_DEFAULTS, POOL_KEYS, Pool
 from ansible_collections.cozystack.worker_image.plugins.module_utils._pool.schema import (
     POOL_SCHEMA,
-    breaches,
-    unknown_keys,
+    Checker,
 )
+
+
+def breaches(values, schema):
+    return list(Checker.of(schema).breaches(values))
+
+
+def unknown_keys(values, schema):
+    return list(Checker.of(schema).unknown_keys(values))
 
 
 def test_table_knows_every_key_and_passes_the_defaults():
@@ -84,6 +91,13 @@ def test_no_breach(spec):
 )
 def test_unknown_keys(spec, paths):
     assert [breach.path for breach in unknown_keys(spec, POOL_SCHEMA)] == paths
+
+
+def test_what_was_accepted_is_remembered_by_type():
+    checker = Checker.of({"a": {"type": "integer"}, "b": {"type": "boolean"}})
+    assert list(checker.breaches({"a": 1, "b": True})) == []
+    assert [breach.path for breach in checker.breaches({"a": True, "b": 1})] == ["a", "b"]
+    assert [breach.path for breach in checker.breaches({"a": 1, "b": True})] == []
 
 
 def test_a_published_schema_is_read_in_its_own_dialect():
