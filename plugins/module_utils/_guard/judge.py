@@ -55,13 +55,11 @@ def _verdict(cases: Iterable[tuple[Any, Sequence[Rule]]]) -> Verdict:
     for case, rules in cases:
         for item in rules:
             try:
-                found = list(item.check(case))
+                for hit in item.check(case):
+                    refuses = item.refuses if hit.refuses is None else hit.refuses
+                    (refusals if refuses else advice).append(finding(item, case.subject, hit))
             except NotRead as missing:
                 not_judged.append(_not_judged(case.subject, item, missing.needs))
-                continue
-            for hit in found:
-                refuses = item.refuses if hit.refuses is None else hit.refuses
-                (refusals if refuses else advice).append(finding(item, case.subject, hit))
     return Verdict(tuple(refusals), tuple(advice), tuple(not_judged))
 
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from .._storage.printed import printed
@@ -93,12 +94,11 @@ def eviction_format(case: PoolCase) -> Iterator[Found]:
     remedy="Give a percentage above 0 and at most 100.",
 )
 def eviction_range(case: PoolCase) -> Iterator[Found]:
-    both = [_threshold(case, name) for name in (_HARD, _SOFT)]
-    if not all(value.endswith("%") for value in both):
-        return
-    for name, value in zip((_HARD, _SOFT), both, strict=True):
-        if _well_formed(value) and not 0 < _percent(value) <= 100:
-            yield _found(name, f"is {value}, which is outside 0% to 100%", value)
+    both = {name: _threshold(case, name) for name in (_HARD, _SOFT)}
+    if all(value.endswith("%") for value in both.values()):
+        for name, value in both.items():
+            if _well_formed(value) and not 0 < _percent(value) <= 100:
+                yield _found(name, f"is {value}, which is outside 0% to 100%", value)
 
 
 @rule(
@@ -148,13 +148,14 @@ def eviction_mixed_units(case: PoolCase) -> Iterator[Found]:
 def reservation_exceeds_node(case: PoolCase) -> Iterator[Found]:
     size = node_size(case)
     if size.memory:
-        reserved = _reserved_memory(case, size)
-        if sum(reserved.values()) >= chart_amount(size.memory):
-            yield _exceeds("memory", reserved, size.memory)
+        given = (_given(case, name) for name in _MEMORY_FIELDS)
+        reserved = reserved_memory(size.memory, *given, _threshold(case, _HARD))
+        if sum(reserved) >= chart_amount(size.memory):
+            yield _exceeds("memory", (*_MEMORY_FIELDS, _HARD), reserved, size.memory)
     if size.cpu:
-        reserved_cpu = _reserved_cpu(case, size)
-        if sum(reserved_cpu.values()) >= int(millicores(size.cpu)):
-            yield _exceeds("CPU", reserved_cpu, size.cpu)
+        reserved = reserved_cpu(size.cpu, *(_given(case, name) for name in _CPU_FIELDS))
+        if sum(reserved) >= int(millicores(size.cpu)):
+            yield _exceeds("CPU", _CPU_FIELDS, reserved, size.cpu)
 
 
 @rule(
@@ -178,6 +179,7 @@ def reservation_without_size(case: PoolCase) -> Iterator[Found]:
             )
 
 
+@lru_cache(maxsize=1024)
 def millicores(value: str) -> Fraction:
     """CPU as the chart counts it: millicores as written, cores times 1000 without the fraction; other suffixes read as 0."""
     if value.endswith("m"):
@@ -185,50 +187,55 @@ def millicores(value: str) -> Fraction:
     return Fraction(int(plain_amount(value) * 1000))
 
 
-def _reserved_memory(case: PoolCase, size: NodeSize) -> dict[str, Fraction]:
-    # Computed when not given: a twentieth of the memory, at least 256Mi, at most 1Gi.
-    computed = Fraction(min(max(int(chart_amount(size.memory) / _MIB) // 20, 256), 1024) * _MIB)
-    reserved = {}
-    for name in _MEMORY_FIELDS:
-        value = case.kubelet.get(name)
-        reserved[name] = chart_amount(printed(value)) if is_set(value) else computed
-    hard = _threshold(case, _HARD)
-    percent = hard.endswith("%")
-    reserved[_HARD] = chart_amount(size.memory) * _percent(hard) / 100 if percent else chart_amount(hard)
-    return reserved
+@lru_cache(maxsize=1024)
+def reserved_memory(memory: str, system: str, kube: str, hard: str) -> tuple[Fraction, ...]:
+    """Bytes reserved for system, kubelet and hard eviction on a worker of this memory; blank ones are computed.
 
-
-def _reserved_cpu(case: PoolCase, size: NodeSize) -> dict[str, Fraction]:
-    # Computed when not given: a twentieth of the CPU, at least 50m, at most 500m.
-    computed = Fraction(min(max(int(millicores(size.cpu)) // 20, 50), 500))
-    reserved = {}
-    for name in _CPU_FIELDS:
-        value = case.kubelet.get(name)
-        reserved[name] = millicores(printed(value)) if is_set(value) else computed
-    return reserved
-
-
-def _exceeds(what: str, reserved: dict[str, Fraction], size: str) -> Found:
-    unit = "bytes" if what == "memory" else "millicores"
-    parts = " + ".join(f"{name} {int(amount)}" for name, amount in reserved.items())
-    return Found(
-        "kubelet",
-        f"the reserved {what} ({parts} {unit}) takes all of a worker that has {size}",
-        evidence={"node": size, **{name: int(amount) for name, amount in reserved.items()}},
+    Computed is a twentieth of the memory, at least 256Mi, at most 1Gi.
+    """
+    computed = Fraction(min(max(int(chart_amount(memory) / _MIB) // 20, 256), 1024) * _MIB)
+    return (
+        chart_amount(system) if system else computed,
+        chart_amount(kube) if kube else computed,
+        chart_amount(memory) * _percent(hard) / 100 if hard.endswith("%") else chart_amount(hard),
     )
 
 
-def _threshold(case: PoolCase, name: str) -> str:
+@lru_cache(maxsize=1024)
+def reserved_cpu(cpu: str, system: str, kube: str) -> tuple[Fraction, ...]:
+    """Millicores reserved for system and kubelet; blank ones are a twentieth of the CPU, at least 50m, at most 500m."""
+    computed = Fraction(min(max(int(millicores(cpu)) // 20, 50), 500))
+    return (millicores(system) if system else computed, millicores(kube) if kube else computed)
+
+
+def _exceeds(what: str, names: tuple[str, ...], reserved: tuple[Fraction, ...], size: str) -> Found:
+    unit = "bytes" if what == "memory" else "millicores"
+    amounts = {name: int(amount) for name, amount in zip(names, reserved, strict=True)}
+    parts = " + ".join(f"{name} {amount}" for name, amount in amounts.items())
+    return Found(
+        "kubelet",
+        f"the reserved {what} ({parts} {unit}) takes all of a worker that has {size}",
+        evidence={"node": size, **amounts},
+    )
+
+
+def _given(case: PoolCase, name: str) -> str:
     value = case.kubelet.get(name)
-    return printed(value) if is_set(value) else _FALLBACK[name]
+    return printed(value) if is_set(value) else ""
 
 
+def _threshold(case: PoolCase, name: str) -> str:
+    return _given(case, name) or _FALLBACK[name]
+
+
+@lru_cache(maxsize=1024)
 def _well_formed(value: str) -> bool:
     if value.endswith("%"):
         return re.fullmatch(_PERCENT, value.removesuffix("%")) is not None
     return re.fullmatch(_MEMORY, value) is not None
 
 
+@lru_cache(maxsize=1024)
 def _percent(value: str) -> Fraction:
     return chart_amount(value.removesuffix("%"))
 

@@ -26,7 +26,9 @@ _RENAMED = {"image": "osImage", "nodeGroups": "osImage", "storage": "diskSize"}
     remedy="Give a value of the type and shape that the schema states.",
 )
 def values_schema(case: PoolCase) -> Iterator[Found]:
-    for breach in case.state.pool_fields.breaches(case.values):
+    # What is not declared is the platform's own default; only below a declared key can one be missing.
+    declared = {key: case.values[key] for key in case.pool.spec if key in case.values}
+    for breach in case.state.pool_fields.breaches(declared):
         yield Found(
             breach.path,
             f"{breach.path} {'' if breach.value is None else f'is {shown(breach.value)} and '}{breach.problem}",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 # strconv takes six digits as the bound when it prints the shortest form.
@@ -30,6 +31,7 @@ def printed(value: Any) -> str:
     return json.dumps(value, sort_keys=True, default=str)
 
 
+@lru_cache(maxsize=1024)
 def _float(value: float) -> str:
     """Go's %v of a float64: the shortest digits, in exponent form below 1e-4 and from 1e+06 on."""
     digits, exponent = _shortest(value)

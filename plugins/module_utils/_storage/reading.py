@@ -23,8 +23,11 @@ def dig(source: Any, *path: str) -> Any:
 
 def text(source: Any, *path: str) -> str:
     """The text at ``path``; anything that is not text reads as the empty text."""
-    value = dig(source, *path)
-    return value if isinstance(value, str) else ""
+    for step in path:
+        if source is None or not isinstance(source, MAPPINGS):
+            return ""
+        source = source.get(step)
+    return source if isinstance(source, str) else ""
 
 
 def number(source: Any, *path: str) -> int:
@@ -35,8 +38,11 @@ def number(source: Any, *path: str) -> int:
 
 def mapping(source: Any, *path: str) -> Mapping[str, Any]:
     """The mapping at ``path``, else an empty one."""
-    value = dig(source, *path)
-    return value if value is not None and isinstance(value, MAPPINGS) else {}
+    for step in path:
+        if source is None or not isinstance(source, MAPPINGS):
+            return {}
+        source = source.get(step)
+    return source if source is not None and isinstance(source, MAPPINGS) else {}
 
 
 def texts(source: Any, *path: str) -> Mapping[str, str]:
