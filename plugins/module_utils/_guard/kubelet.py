@@ -149,12 +149,12 @@ def reservation_exceeds_node(case: PoolCase) -> Iterator[Found]:
     size = node_size(case)
     if size.memory:
         given = (_given(case, name) for name in _MEMORY_FIELDS)
-        reserved = reserved_memory(size.memory, *given, _threshold(case, _HARD))
-        if sum(reserved) >= chart_amount(size.memory):
+        reserved = all_memory(size.memory, *given, _threshold(case, _HARD))
+        if reserved:
             yield _exceeds("memory", (*_MEMORY_FIELDS, _HARD), reserved, size.memory)
     if size.cpu:
-        reserved = reserved_cpu(size.cpu, *(_given(case, name) for name in _CPU_FIELDS))
-        if sum(reserved) >= int(millicores(size.cpu)):
+        reserved = all_cpu(size.cpu, *(_given(case, name) for name in _CPU_FIELDS))
+        if reserved:
             yield _exceeds("CPU", _CPU_FIELDS, reserved, size.cpu)
 
 
@@ -188,24 +188,29 @@ def millicores(value: str) -> Fraction:
 
 
 @lru_cache(maxsize=1024)
-def reserved_memory(memory: str, system: str, kube: str, hard: str) -> tuple[Fraction, ...]:
-    """Bytes reserved for system, kubelet and hard eviction on a worker of this memory; blank ones are computed.
+def all_memory(memory: str, system: str, kube: str, hard: str) -> tuple[Fraction, ...]:
+    """Bytes reserved for system, kubelet and hard eviction if they take all of a worker of this memory, else nothing.
 
-    Computed is a twentieth of the memory, at least 256Mi, at most 1Gi.
+    Blank reservations are computed: a twentieth of the memory, at least 256Mi, at most 1Gi.
     """
     computed = Fraction(min(max(int(chart_amount(memory) / _MIB) // 20, 256), 1024) * _MIB)
-    return (
+    reserved = (
         chart_amount(system) if system else computed,
         chart_amount(kube) if kube else computed,
         chart_amount(memory) * _percent(hard) / 100 if hard.endswith("%") else chart_amount(hard),
     )
+    return reserved if sum(reserved) >= chart_amount(memory) else ()
 
 
 @lru_cache(maxsize=1024)
-def reserved_cpu(cpu: str, system: str, kube: str) -> tuple[Fraction, ...]:
-    """Millicores reserved for system and kubelet; blank ones are a twentieth of the CPU, at least 50m, at most 500m."""
+def all_cpu(cpu: str, system: str, kube: str) -> tuple[Fraction, ...]:
+    """Millicores reserved for system and kubelet if they take all of a worker of this CPU, else nothing.
+
+    Blank reservations are computed: a twentieth of the CPU, at least 50m, at most 500m.
+    """
     computed = Fraction(min(max(int(millicores(cpu)) // 20, 50), 500))
-    return (millicores(system) if system else computed, millicores(kube) if kube else computed)
+    reserved = (millicores(system) if system else computed, millicores(kube) if kube else computed)
+    return reserved if sum(reserved) >= int(millicores(cpu)) else ()
 
 
 def _exceeds(what: str, names: tuple[str, ...], reserved: tuple[Fraction, ...], size: str) -> Found:

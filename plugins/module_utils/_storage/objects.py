@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .reading import dig, items, mapping, number, text, texts
+from .reading import dig, items, mapping, number, text, text_in, texts
 
 GOLDEN_ANNOTATION = "kubernetes-worker-image.cozystack.io/golden"
 POOL_ANNOTATION = "kubernetes-worker-image.cozystack.io/pool"
@@ -37,14 +37,14 @@ class Meta:
     def from_api(cls, obj: Mapping[str, Any]) -> Meta:
         meta = mapping(obj, "metadata")
         return cls(
-            name=text(meta, "name"),
-            namespace=text(meta, "namespace"),
+            name=text_in(meta, "name"),
+            namespace=text_in(meta, "namespace"),
             annotations=texts(meta, "annotations"),
             labels=texts(meta, "labels"),
-            created=text(meta, "creationTimestamp"),
-            deleted=text(meta, "deletionTimestamp"),
-            uid=text(meta, "uid"),
-            resource_version=text(meta, "resourceVersion"),
+            created=text_in(meta, "creationTimestamp"),
+            deleted=text_in(meta, "deletionTimestamp"),
+            uid=text_in(meta, "uid"),
+            resource_version=text_in(meta, "resourceVersion"),
         )
 
 
@@ -63,11 +63,11 @@ def conditions_of(obj: Mapping[str, Any]) -> tuple[Condition, ...]:
     """``status.conditions`` of any object."""
     return tuple(
         Condition(
-            text(item, "type"),
-            text(item, "status"),
-            text(item, "reason"),
-            text(item, "message"),
-            text(item, "lastTransitionTime"),
+            text_in(item, "type"),
+            text_in(item, "status"),
+            text_in(item, "reason"),
+            text_in(item, "message"),
+            text_in(item, "lastTransitionTime"),
         )
         for item in items(obj, "status", "conditions")
     )
@@ -149,15 +149,15 @@ class DataVolume:
         claim = mapping(source, "pvc")
         return cls(
             meta=Meta.from_api(obj),
-            storage_class=text(storage, "storageClassName"),
+            storage_class=text_in(storage, "storageClassName"),
             storage_request=size_text(dig(storage, "resources", "requests", "storage")),
             http_url=text(source, "http", "url"),
-            source_claim=(text(claim, "namespace"), text(claim, "name")) if text(claim, "name") else None,
+            source_claim=(text_in(claim, "namespace"), text_in(claim, "name")) if text_in(claim, "name") else None,
             source_kinds=tuple(sorted(source)),
-            phase=text(status, "phase"),
-            progress=text(status, "progress"),
+            phase=text_in(status, "phase"),
+            progress=text_in(status, "progress"),
             restarts=number(status, "restartCount"),
-            claim_name=text(status, "claimName"),
+            claim_name=text_in(status, "claimName"),
             conditions=conditions_of(obj),
             spec=spec,
         )

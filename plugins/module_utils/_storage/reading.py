@@ -30,6 +30,12 @@ def text(source: Any, *path: str) -> str:
     return source if isinstance(source, str) else ""
 
 
+def text_in(found: Mapping[str, Any], key: str) -> str:
+    """The text under one key of what is known to be a mapping; the quick form of ``text`` for objects read by the thousand."""
+    value = found.get(key)
+    return value if isinstance(value, str) else ""
+
+
 def number(source: Any, *path: str) -> int:
     """The whole number at ``path``; anything else (a truth value included) reads as 0."""
     value = dig(source, *path)
@@ -47,7 +53,8 @@ def mapping(source: Any, *path: str) -> Mapping[str, Any]:
 
 def texts(source: Any, *path: str) -> Mapping[str, str]:
     """The text entries of the mapping at ``path`` (labels, annotations)."""
-    return {key: value for key, value in mapping(source, *path).items() if isinstance(value, str)}
+    found = mapping(source, *path)
+    return {key: value for key, value in found.items() if isinstance(value, str)} if found else found
 
 
 def items(source: Any, *path: str) -> Iterator[Mapping[str, Any]]:
