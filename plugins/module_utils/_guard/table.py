@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from . import advice, catalog, golden, kubelet, ownership, schema, shape, sizing, storage, window
+from . import advice, catalog, catalog_advice, golden, kubelet, ownership, schema, shape, sizing, storage, window
 from .rule import Rule
 from .told import TOLD
 
@@ -82,14 +82,14 @@ CATALOG_RULES: tuple[Rule, ...] = (
     catalog.golden_immutable,
     catalog.catalog_unknown_field,
     catalog.storage_format,
-    catalog.golden_too_small,
-    catalog.golden_in_trouble,
-    catalog.catalog_schematic_not_hex,
-    catalog.catalog_url_query,
-    catalog.catalog_class_unknown,
-    catalog.catalog_default_ambiguous,
-    catalog.default_pair_missing,
-    catalog.default_class_differs,
+    catalog_advice.golden_too_small,
+    catalog_advice.golden_in_trouble,
+    catalog_advice.catalog_schematic_not_hex,
+    catalog_advice.catalog_url_query,
+    catalog_advice.catalog_class_unknown,
+    catalog_advice.catalog_default_ambiguous,
+    catalog_advice.default_pair_missing,
+    catalog_advice.default_class_differs,
 )
 
 ALL_RULES: tuple[Rule, ...] = (*POOL_RULES, *CATALOG_RULES, *TOLD)

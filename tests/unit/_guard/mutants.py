@@ -27,6 +27,7 @@ MODULES = (
     "_guard.advice",
     "_guard.case",
     "_guard.catalog",
+    "_guard.catalog_advice",
     "_guard.golden",
     "_guard.kubelet",
     "_guard.ownership",
