@@ -22,7 +22,7 @@ from lab import binaries, certs, furnish, processes, servers
 from lab.api import Api, ApiError
 from lab.processes import Process, ProcessDied
 
-CONTROLLERS = ("operator", "releases", "cdi", "apps", "images")
+CONTROLLERS = ("operator", "releases", "workers", "cdi", "apps", "images")
 _MARKER = "lab.lock"
 _READY_SECONDS, _CONTROLLERS_SECONDS, _PORT_ATTEMPTS = 60.0, 30.0, 4
 

@@ -18,6 +18,7 @@ from typing import Any
 import yaml
 
 from lab.api import Api, Object
+from lab.kinds import KINDS
 from lab.ledger import Ledger
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -154,6 +155,26 @@ class Site:
 
     def patch(self, kind: str, name: str, patch: Object, namespace: str | None = None) -> Object:
         return self.api(lambda api: api.patch(kind, name, patch, namespace))
+
+    def wait_for(self, kind: str, accept: Callable[[Object], bool], seconds: float = 60) -> bool:
+        """Whether an object that is accepted appears within the time: one list, then a watch."""
+
+        async def look(api: Api) -> bool:
+            answer = await api.request("GET", KINDS[kind].path())
+            if any(accept(item) for item in answer["items"]):
+                return True
+            async for _, item in api.watch(kind, answer["metadata"]["resourceVersion"]):
+                if accept(item):
+                    return True
+            return False
+
+        async def limited(api: Api) -> bool:
+            try:
+                return await asyncio.wait_for(look(api), seconds)
+            except TimeoutError:
+                return False
+
+        return bool(self.api(limited))
 
     def scenario(self, name: str) -> None:
         done = subprocess.run(

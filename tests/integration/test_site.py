@@ -7,6 +7,7 @@ import hashlib
 import os
 import signal
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -174,14 +175,15 @@ def kill_at(site: Site, process: subprocess.Popen[str], moment: str, version: st
             if moment in line:
                 break
     else:
-        seen = {
-            "Package": lambda: version in str(package(site)["spec"]),
-            "HelmRelease": lambda: version in str(site.get("HelmRelease", "kubernetes-worker-image", "cozy-system")),
-            "DataVolume": lambda: site.get("DataVolume", golden(version), "cozy-public") is not None,
-            "KubernetesNodes": lambda: site.get("KubernetesNodes", pool, "tenant-globex") is not None,
-        }[moment]
-        while process.poll() is None and not seen():
-            pass
+        signs: dict[str, Callable[[dict[str, Any]], bool]] = {
+            "Package": lambda item: version in str(item["spec"]),
+            "HelmRelease": lambda item: (
+                item["metadata"]["name"] == "kubernetes-worker-image" and version in str(item["spec"])
+            ),
+            "DataVolume": lambda item: item["metadata"]["name"] == golden(version),
+            "KubernetesNodes": lambda item: item["metadata"]["name"] == pool,
+        }
+        assert site.wait_for(moment, signs[moment]), moment
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
     process.wait(timeout=30)

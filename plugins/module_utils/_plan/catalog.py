@@ -133,15 +133,12 @@ def desired_catalog(declared: Mapping[str, Any], live: Mapping[str, Any], exact:
     return desired
 
 
-def catalog_changes(declared: Mapping[str, Any], platform: PlatformPackage, exact: bool) -> tuple[Change, ...]:
-    """Changes to the platform Package, paths from the object's root."""
-    desired = desired_catalog(declared, platform.catalog, exact)
-    wanted: dict[str, Any] = {}
+def catalog_changes(desired: Mapping[str, Any], platform: PlatformPackage) -> tuple[Change, ...]:
+    """Changes to the platform Package that make its catalog the desired one; paths from the object's root."""
+    gone = {key: None for key in platform.catalog if key not in desired}
+    wanted: dict[str, Any] = {"kubernetesWorkerImage": {**desired, **gone}} if desired or gone else {}
     if CATALOG_PACKAGE not in platform.enabled:
         wanted["bundles"] = {"enabledPackages": [*platform.enabled, CATALOG_PACKAGE]}
-    block: dict[str, Any] = {key: desired.get(key) for key in declared}
-    if block:
-        wanted["kubernetesWorkerImage"] = block
     return compare(wanted, platform.values, equal, VALUES_PATH)
 
 

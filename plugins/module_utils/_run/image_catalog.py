@@ -14,6 +14,7 @@ from typing import Any
 from .._guard.findings import Verdict, settle
 from .._guard.judge import judge_catalog
 from .._guard.package import judge_package
+from .._guard.report import written_catalog
 from .._guard.state import ClusterState
 from .._image.catalog import Catalog
 from .._image.golden import CATALOG_PACKAGE, CATALOG_RELEASE, GOLDEN_NAMESPACE
@@ -120,17 +121,20 @@ def _prepare(session: Session, declared: Mapping[str, Any], removing: bool) -> P
     verdict = judge_package(platform, known)
     if platform is None:
         raise Refusal(verdict, **outcome(Plan(), verdict))
-    exact = session.params["entries"] == "exact"
-    changes = catalog_changes(declared, platform, exact)
-    desired = desired_catalog(declared, platform.catalog, exact)
-    needed = bool(changes) or _some_golden_missing(desired, snapshot)
-    if needed:
+    desired = desired_catalog(declared, platform.catalog, session.params["entries"] == "exact")
+    changes = catalog_changes(desired, platform)
+    unchanged = not changes and not _some_golden_missing(desired, snapshot)
+    if not unchanged:
         snapshot.read([Scope(STORAGE_CLASS), Scope(CLAIM, GOLDEN_NAMESPACE)])
     state = ClusterState.from_lists(
         data_volumes=snapshot.items(DATA_VOLUME),
-        claims=snapshot.items(CLAIM) if needed else [],
-        storage_classes=snapshot.items(STORAGE_CLASS) if needed else None,
+        claims=[] if unchanged else snapshot.items(CLAIM),
+        storage_classes=None if unchanged else snapshot.items(STORAGE_CLASS),
     )
+    if changes:
+        # The chart compares sizes as text: what is equal to a live golden is written in that golden's spelling.
+        desired = written_catalog(desired, state)
+        changes = catalog_changes(desired, platform)
     verdict = verdict.plus(judge_catalog(desired, state))
     settled = _settle(session, verdict)
     plan = catalog_plan(platform, changes, _reason(platform))

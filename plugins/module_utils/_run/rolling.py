@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .._guard.case import PoolCase
-from .._guard.rule import NotRead
+from .._guard.judge import with_published
+from .._guard.report import resolved_class
 from .._guard.state import ClusterState
 from .._plan.plan import CREATE, Step
 from .._plan.pools import LivePool
@@ -22,20 +22,15 @@ def with_roll(step: Step, desired: Pool, live: LivePool | None, cluster: Cluster
     if step.action == CREATE or live is None:
         return step
     current = Pool(desired.namespace, desired.cluster, desired.pool, live.spec)
-    values = None if cluster.cluster_values is None else cluster.values_of(desired.namespace)
+    after, before = with_published((desired, current), cluster)
+    classes = [resolved_class(pool, cluster) for pool in (after, before)]
     found = predict_roll(
-        desired,
-        _class_of(desired, cluster),
-        values,
+        after,
+        classes[0].value if classes[0] else None,
+        None if cluster.cluster_values is None else cluster.values_of(desired.namespace),
         cluster.deployment(desired.namespace, desired.object_name),
-        current,
-        _class_of(current, cluster),
+        before,
+        classes[1].value if classes[1] else None,
+        live_read=cluster.machine_deployments is not None,
     )
-    return replace(step, rolls_workers=found.rolls, roll_reasons=found.reasons)
-
-
-def _class_of(pool: Pool, cluster: ClusterState) -> str:
-    try:
-        return str(PoolCase(pool, cluster).pool_class.value or "")
-    except NotRead:
-        return ""
+    return replace(step, rolls_workers=found.rolls, roll_reasons=found.reasons + found.notes)

@@ -8,6 +8,7 @@ from ansible_collections.cozystack.worker_image.plugins.module_utils._plan.catal
     PlatformPackage,
     catalog_changes,
     catalog_plan,
+    desired_catalog,
     merge_images,
     removal_changes,
 )
@@ -27,7 +28,8 @@ def package(values: dict[str, Any]) -> PlatformPackage:
 
 
 def values_patch(declared: dict[str, Any], live: dict[str, Any], exact: bool = False) -> dict[str, Any]:
-    patch = merge_patch(catalog_changes(declared, package(live), exact))
+    platform = package(live)
+    patch = merge_patch(catalog_changes(desired_catalog(declared, platform.catalog, exact), platform))
     return patch["spec"]["components"]["platform"]["values"] if patch else {}
 
 
@@ -66,6 +68,14 @@ def test_equal_in_other_words_is_no_change_and_keeps_the_live_spelling(declared:
     assert values_patch(declared, {"bundles": {"enabledPackages": [NAME]}, "kubernetesWorkerImage": live}) == {}
 
 
+def test_a_declared_null_takes_the_key_out() -> None:
+    live = {
+        "bundles": {"enabledPackages": [NAME]},
+        "kubernetesWorkerImage": {"storageClass": "local", "storage": "6Gi"},
+    }
+    assert values_patch({"storageClass": None}, live) == {"kubernetesWorkerImage": {"storageClass": None}}
+
+
 def test_an_equal_size_keeps_its_spelling_when_another_field_changes() -> None:
     declared = [{**ENTRY, "storage": "6144Mi", "storageClass": "local"}]
     assert merge_images(declared, [{**ENTRY, "storage": "6Gi"}], exact=False) == [
@@ -92,7 +102,7 @@ def test_absent_takes_only_the_name_out() -> None:
 
 def test_a_plan_hash_depends_on_what_would_be_written_and_on_nothing_else() -> None:
     plans = [
-        catalog_plan(package(live), catalog_changes({"images": [ENTRY]}, package(live), False), reason)
+        catalog_plan(package(live), catalog_changes({"images": [ENTRY]}, package(live)), reason)
         for live, reason in (({}, "a"), ({"foreign": 1}, "b"), ({"bundles": {"enabledPackages": ["x"]}}, "a"))
     ]
     assert plans[0].hash == plans[1].hash
