@@ -29,6 +29,7 @@ lint:
 
 bench:
 	@$(PYTHON) tools/setup.py lab test
+	@$(VENV_PYTHON) bench/guards.py
 	@$(VENV_PYTHON) bench/run.py
 
 lab:

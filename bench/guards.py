@@ -21,86 +21,139 @@ sys.path.insert(0, str(ROOT / ".collections"))
 from ansible_collections.cozystack.worker_image.plugins.module_utils._guard.judge import judge_pools
 from ansible_collections.cozystack.worker_image.plugins.module_utils._guard.state import ClusterState
 from ansible_collections.cozystack.worker_image.plugins.module_utils._image.golden import golden_name
-from ansible_collections.cozystack.worker_image.plugins.module_utils._pool.pool import Pool
+from ansible_collections.cozystack.worker_image.plugins.module_utils._pool.pool import POOL_DEFAULTS, Pool
 
 SCHEMATIC = "ce4c980550dd2ab1b17bbf2b08801c7eb59418eafe8f279833297925d67c7515"
 GOLDEN = golden_name(SCHEMATIC, "v1.13.6")
+LIMIT = 5
 PREFIX = "kubernetes-worker-image.cozystack.io"
 
 
+TIME = "2026-09-01T10:00:00Z"
+READY = [
+    {
+        "type": kind,
+        "status": "True",
+        "reason": "Done",
+        "message": "",
+        "lastTransitionTime": TIME,
+        "lastHeartbeatTime": TIME,
+    }
+    for kind in ("Bound", "Running", "Ready")
+]
+
+
+def fields_of(value: Any) -> Any:
+    """The ``fieldsV1`` tree that an API server keeps for a value."""
+    return {f"f:{key}": fields_of(inner) for key, inner in value.items()} if isinstance(value, dict) else {}
+
+
+def served(
+    kind: str, name: str, namespace: str, spec: Any, status: Any, managed: bool = True, **metadata: Any
+) -> dict[str, Any]:
+    """An object as an API server lists it, with what it adds to what was written."""
+    owned = {"f:metadata": fields_of(metadata), "f:spec": fields_of(spec)}
+    common = {"operation": "Update", "apiVersion": "v1beta1", "time": TIME, "fieldsType": "FieldsV1"}
+    managers = [
+        {"manager": "writer", "fieldsV1": owned, **common},
+        {"manager": "controller", "subresource": "status", "fieldsV1": {"f:status": fields_of(status)}, **common},
+    ]
+    added = {
+        "uid": "00000000-0000-4000-8000-000000000001",
+        "resourceVersion": "123456",
+        "generation": 1,
+        "creationTimestamp": TIME,
+    }
+    if managed:
+        added["managedFields"] = managers
+    found = {"kind": kind, "metadata": {"name": name, **added, **metadata}, "spec": spec, "status": status}
+    if namespace:
+        found["metadata"]["namespace"] = namespace
+    return found
+
+
+def disk_spec(size: str, source: dict[str, Any]) -> dict[str, Any]:
+    storage = {"resources": {"requests": {"storage": size}}, "storageClassName": "replicated"}
+    return {"contentType": "kubevirt", "source": source, "storage": storage}
+
+
 def site(tenants: int = 50, pools: int = 20, workers: int = 2) -> list[dict[str, Any]]:
-    """Objects of a site as the API lists them: pools, their workers' disks, deployments, one golden, two classes."""
-    spec = {"storage": {"resources": {"requests": {"storage": "6Gi"}}, "storageClassName": "replicated"}}
-    found: list[dict[str, Any]] = [
-        {
-            "kind": "DataVolume",
-            "metadata": {"name": GOLDEN, "namespace": "cozy-public"},
-            "spec": spec,
-            "status": {"phase": "Succeeded"},
-        },
-        {"kind": "StorageClass", "metadata": {"name": "replicated"}, "provisioner": "linstor.csi.linbit.com"},
-        {"kind": "StorageClass", "metadata": {"name": "local"}, "provisioner": "linstor.csi.linbit.com"},
-        {
-            "kind": "VirtualMachineClusterInstancetype",
-            "metadata": {"name": "u1.medium"},
-            "spec": {"cpu": {"guest": 1}, "memory": {"guest": "4Gi"}},
-        },
+    """Everything that pools are judged by, as listed: pools, releases, deployments, disks, one golden, two classes."""
+    done = {"phase": "Succeeded", "progress": "100.0%", "claimName": GOLDEN, "conditions": READY}
+    size = {"cpu": {"guest": 1}, "memory": {"guest": "4Gi"}}
+    golden = disk_spec(
+        "6Gi", {"http": {"url": f"https://factory.talos.dev/image/{SCHEMATIC}/v1.13.6/openstack-amd64.raw.xz"}}
+    )
+    found = [
+        served("DataVolume", GOLDEN, "cozy-public", golden, done),
+        served("StorageClass", "replicated", "", {}, {}),
+        served("StorageClass", "local", "", {}, {}),
+        served("VirtualMachineClusterInstancetype", "u1.medium", "", size, {}),
     ]
     for tenant in range(tenants):
         namespace = f"tenant-{tenant:02}"
-        found.append(
-            {
-                "kind": "KamajiControlPlane",
-                "metadata": {"name": "kubernetes-c", "namespace": namespace},
-                "spec": {"version": "v1.35.6"},
-            }
-        )
+        control_plane = {"version": "v1.35.6", "replicas": 2}
+        found.append(served("KamajiControlPlane", "kubernetes-c", namespace, control_plane, {"conditions": READY}))
         for number in range(pools):
             found += pool_objects(namespace, f"p{number:02}", workers)
     return found
 
 
 def pool_objects(namespace: str, pool: str, workers: int) -> list[dict[str, Any]]:
-    name = f"kubernetes-c-{pool}"
+    name, release = f"kubernetes-c-{pool}", f"kubernetes-nodes-c-{pool}"
     declared = {
+        **POOL_DEFAULTS,
         "cluster": "c",
         "minReplicas": workers,
-        "diskSize": "20Gi",
-        "storageClass": "replicated",
-        "version": "v1.35",
-        "instanceType": "u1.medium",
         "roles": ["ingress-nginx"],
         "osImage": {"builtin": {}},
     }
-    annotations = {f"{PREFIX}/golden": GOLDEN, f"{PREFIX}/pool": name}
-    disk = {
-        "source": {"pvc": {"namespace": "cozy-public", "name": GOLDEN}},
-        "storage": {"resources": {"requests": {"storage": "20Gi"}}, "storageClassName": "replicated"},
+    status = {"version": "0.1.0", "conditions": READY}
+    identity = {"kind": "KubernetesNodes", "group": "apps.cozystack.io", "name": f"c-{pool}"}
+    app = {f"apps.cozystack.io/application.{key}": value for key, value in identity.items()}
+    chart = {
+        "interval": "5m0s",
+        "maxHistory": 5,
+        "chartRef": {"kind": "ExternalArtifact", "name": "x", "namespace": "cozy-system"},
+    }
+    labels = {"cluster.x-k8s.io/cluster-name": "kubernetes-c", "cluster.x-k8s.io/deployment-name": name}
+    references = {
+        "version": "v1.35.6",
+        "clusterName": "kubernetes-c",
+        "bootstrap": {"configRef": {"kind": "TalosConfigTemplate", "name": name, "namespace": namespace}},
+        "infrastructureRef": {"kind": "KubevirtMachineTemplate", "name": f"{name}-abc123", "namespace": namespace},
     }
     deployment = {
         "clusterName": "kubernetes-c",
-        "template": {"spec": {"version": "v1.35.6", "infrastructureRef": {"name": f"{name}-abc123"}}},
+        "replicas": workers,
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": references},
     }
-    return [
-        {"kind": "KubernetesNodes", "metadata": {"name": f"c-{pool}", "namespace": namespace}, "spec": declared},
-        {
-            "kind": "MachineDeployment",
-            "metadata": {
-                "name": name,
-                "namespace": namespace,
-                "annotations": {"meta.helm.sh/release-name": f"kubernetes-nodes-c-{pool}"},
-            },
-            "spec": deployment,
-        },
-        *(
+    source = {"pvc": {"namespace": "cozy-public", "name": GOLDEN}}
+    annotations = {f"{PREFIX}/golden": GOLDEN, f"{PREFIX}/pool": name, "cdi.kubevirt.io/allowClaimAdoption": "true"}
+    disks = [
+        served(
+            "DataVolume",
+            f"{name}-{index}-disk-system",
+            namespace,
+            disk_spec("20Gi", source),
             {
-                "kind": "DataVolume",
-                "metadata": {"name": f"{name}-{index}-disk-system", "namespace": namespace, "annotations": annotations},
-                "spec": disk,
-                "status": {"phase": "Succeeded"},
-            }
-            for index in range(workers)
+                "phase": "Succeeded",
+                "progress": "100.0%",
+                "claimName": f"{name}-{index}-disk-system",
+                "conditions": READY,
+            },
+            annotations=annotations,
+        )
+        for index in range(workers)
+    ]
+    return [
+        served("KubernetesNodes", f"c-{pool}", namespace, declared, status, managed=False),
+        served("HelmRelease", release, namespace, {**chart, "values": declared}, status, labels=app),
+        served(
+            "MachineDeployment", name, namespace, deployment, status, annotations={"meta.helm.sh/release-name": release}
         ),
+        *disks,
     ]
 
 
@@ -127,7 +180,8 @@ def measure(runs: int) -> dict[str, Any]:
     parse, judged = cpu(runs, lambda: json.loads(text)), cpu(runs, judge)
     return {
         "pools": 1000,
-        "json_megabytes": round(len(text) / 1e6, 2),
+        "objects": len(objects),
+        "json_megabytes": round(len(text) / 1e6, 1),
         "judge_cpu_seconds": round(judged, 3),
         "parse_cpu_seconds": round(parse, 3),
         "judge_over_parse": round(judged / parse, 1),
@@ -137,7 +191,10 @@ def measure(runs: int) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--runs", type=int, default=5)
-    print(json.dumps(measure(parser.parse_args().runs), indent=2))
+    figures = measure(parser.parse_args().runs)
+    print(json.dumps(figures, indent=2))
+    if figures["judge_over_parse"] > LIMIT:
+        sys.exit(f"bench: judging costs {figures['judge_over_parse']} times the parsing, more than {LIMIT}")
 
 
 if __name__ == "__main__":
