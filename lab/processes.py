@@ -165,12 +165,13 @@ def _signal(process: Process, home: Path, number: signal.Signals) -> None:
         os.close(handle)
 
 
-def _wait_gone(processes: Iterable[Process], home: Path, seconds: float) -> list[Process]:
+def _wait_gone(processes: Iterable[Process], seconds: float) -> list[Process]:
+    """Those of our processes that still run. A dying one loses its command line before it is gone: ask by start time."""
     deadline = time.monotonic() + seconds
     left = list(processes)
     while True:
         _reap()
-        left = [process for process in left if is_ours(process, home)]
+        left = [process for process in left if start_time(process.pid) == process.started]
         if not left or time.monotonic() > deadline:
             return left
         time.sleep(0.02)
@@ -181,10 +182,10 @@ def stop_all(home: Path, grace: float = 5.0) -> list[str]:
     running = [process for process in records(home) if is_ours(process, home)]
     for process in running:
         _signal(process, home, signal.SIGTERM)
-    stubborn = _wait_gone(running, home, grace)
+    stubborn = _wait_gone(running, grace)
     for process in stubborn:
         _signal(process, home, signal.SIGKILL)
-    left = _wait_gone(stubborn, home, 10.0)
+    left = _wait_gone(stubborn, 10.0)
     if left:
         raise TimeoutError(f"could not stop {', '.join(f'{process.name} (pid {process.pid})' for process in left)}")
     for path in (home / "run").glob("*.json"):
