@@ -21,7 +21,7 @@ demo:
 test:
 	@$(PYTHON) tools/setup.py lab test
 	@$(VENV_PYTHON) -m lab build
-	@$(VENV_PYTHON) -m pytest -q $(PYTEST_ARGS)
+	@$(VENV_PYTHON) -m pytest -q -n 2 --dist loadfile $(PYTEST_ARGS)
 
 lint:
 	@$(PYTHON) tools/setup.py lab test lint

@@ -111,6 +111,15 @@ pools:
     workers:
       description: Wanted number of workers, boot disks that are ready, and boot disks that are not yet.
       type: dict
+    storage_class:
+      description: Class of its disks, the cluster's default included; null when it cannot be told. C(storage_class_from) says why.
+      type: str
+    worker_disk:
+      description: Annotations, source and storage of a boot disk, as the platform's chart states them.
+      type: dict
+    machine_template:
+      description: Name of the machine template that the chart would render; C(machine_template_unknown) says why it is blank.
+      type: str
     would_be_refused:
       description: Ids of the rules that the next change or platform upgrade would meet.
       type: list

@@ -13,6 +13,7 @@ from ansible_collections.cozystack.worker_image.plugins.module_utils._guard.repo
 from ansible_collections.cozystack.worker_image.plugins.module_utils._guard.state import ClusterState
 from ansible_collections.cozystack.worker_image.plugins.module_utils._pool.pool import Pool
 from ansible_collections.cozystack.worker_image.plugins.module_utils._pool.source import resolve_source
+from ansible_collections.cozystack.worker_image.plugins.module_utils._pool.survey import typed_spec
 
 _POOL_KEYS = ("namespace", "cluster", "pool", "spec")
 
@@ -61,7 +62,7 @@ def pool_of(value: Any) -> Pool:
         )
     names = [text_of(given.get(key), f"{key} of the pool") for key in _POOL_KEYS[:3]]
     spec = given.get("spec")
-    return Pool(names[0], names[1], names[2], {} if spec is None else mapping_of(spec, "spec of the pool"))
+    return Pool(names[0], names[1], names[2], {} if spec is None else typed_spec(mapping_of(spec, "spec of the pool")))
 
 
 def pools_of(value: Any) -> list[Pool]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._guard.judge import judge_pools
+from .._guard.judge import judge_pools, with_published
+from .._guard.report import describe_pool
 from .._plan.plan import Plan
 from .._pool.pool import Pool
 from .entry import Session
@@ -34,8 +35,9 @@ def node_pools_info(session: Session) -> dict[str, Any]:
     by_subject: dict[str, list[str]] = {}
     for finding in verdict.refusals:
         by_subject.setdefault(finding.subject.split(" ")[0], []).append(finding.id)
+    described = [describe_pool(pool, site.cluster) for pool in with_published(pools, site.cluster)]
     reports = [
-        {**report, "would_be_refused": by_subject.get(f"{report['namespace']}/{report['name']}", [])}
-        for report in progress_of(pools, site)
+        {**about, **report, "would_be_refused": by_subject.get(pool.subject, [])}
+        for pool, about, report in zip(pools, described, progress_of(pools, site))
     ]
     return outcome(Plan(), verdict, pools=reports, unread=dict(site.unread))

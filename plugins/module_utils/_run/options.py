@@ -13,6 +13,7 @@ from typing import Any
 
 from .._image.catalog import CATALOG_KEYS, ENTRY_KEYS
 from .._pool.pool import Pool
+from .._pool.survey import typed_spec
 from .._storage.quantity import InvalidQuantity, parse_quantity
 from .failures import OptionFailure
 
@@ -127,7 +128,7 @@ def pool_options(value: Any, with_spec: bool, field: str = "pools") -> list[Pool
             if key not in item:
                 raise OptionFailure(f"{at}.{key}", "required, and missing")
         cluster = _name(item["cluster"], f"{at}.cluster")
-        spec = dict(as_mapping(item.get("spec") or {}, f"{at}.spec"))
+        spec = typed_spec(as_mapping(item.get("spec") or {}, f"{at}.spec"))
         if with_spec:
             stated = spec.setdefault("cluster", cluster)
             if stated != cluster:
