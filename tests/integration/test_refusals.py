@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.site import CATALOG, PLATFORM, SCHEMATIC, Site, golden
+from tests.integration.site import CATALOG, PLATFORM, PRODUCT, SCHEMATIC, Site, golden
 
 SCENARIO = "demo"
 pytestmark = pytest.mark.lab
@@ -39,6 +39,12 @@ async def restore(api: Any, before: dict[str, Any]) -> None:
 platform_with = contextmanager(package_with)
 
 
+def both(site: Site, module: str, **options: Any) -> list[dict[str, Any]]:
+    """Results of one task for real and in check mode."""
+    task = {f"{PRODUCT}.{module}": options}
+    return site.play(task, {**task, "check_mode": True}).results
+
+
 def values(inner: dict[str, Any]) -> dict[str, Any]:
     return {"spec": {"components": {"platform": {"values": inner}}}}
 
@@ -55,17 +61,14 @@ def values(inner: dict[str, Any]) -> dict[str, Any]:
         (lambda _: values({"bundles": {"iaas": {"enabled": False}}}), "platform-iaas-disabled", "bundles.iaas.enabled"),
     ],
 )
-@pytest.mark.parametrize("check", [False, True], ids=["real", "check"])
-def test_a_platform_that_would_ignore_the_catalog_is_refused(
-    site: Site, change: Any, rule: str, words: str, check: bool
-) -> None:
+def test_a_platform_that_would_ignore_the_catalog_is_refused(site: Site, change: Any, rule: str, words: str) -> None:
     with platform_with(site, change):
         mark = site.mark()
-        result = site.module("image_catalog", catalog={"images": [ENTRY]}, check=check)
-        assert result["failed"]
-        assert [finding["id"] for finding in result["refusals"]] == [rule]
-        assert words in result["msg"]
-        assert "What to do:" in result["msg"]
+        for result in both(site, "image_catalog", catalog={"images": [ENTRY]}):
+            assert result["failed"]
+            assert [finding["id"] for finding in result["refusals"]] == [rule]
+            assert words in result["msg"]
+            assert "What to do:" in result["msg"]
         assert not site.since(mark).writes()
 
 
@@ -85,8 +88,7 @@ def test_all_refusals_of_a_catalog_come_at_once(site: Site) -> None:
     assert not site.since(mark).writes()
 
 
-@pytest.mark.parametrize("check", [False, True], ids=["real", "check"])
-def test_all_refusals_of_all_pools_come_at_once(site: Site, check: bool) -> None:
+def test_all_refusals_of_all_pools_come_at_once(site: Site) -> None:
     pools = [
         {"namespace": "tenant-acme", "cluster": "shop", "pool": "a", "spec": {"osImage": {"builtin": {}}}},
         {
@@ -100,7 +102,8 @@ def test_all_refusals_of_all_pools_come_at_once(site: Site, check: bool) -> None
         {"namespace": "tenant-globex", "cluster": "web", "pool": "e", "spec": {"osimage": {"builtin": {}}}},
     ]
     mark = site.mark()
-    result = site.module("node_pools", pools=pools, check=check)
+    real, result = both(site, "node_pools", pools=pools)
+    assert real["refusals"] == result["refusals"]
     found = {(finding["subject"].split(" ")[0], finding["id"]) for finding in result["refusals"]}
     assert found >= {
         ("tenant-acme/shop-a", "golden-absent"),
@@ -117,9 +120,10 @@ def test_all_refusals_of_all_pools_come_at_once(site: Site, check: bool) -> None
 def test_a_golden_that_only_a_planned_catalog_names_counts_in_check_mode_only(site: Site) -> None:
     pool = {"namespace": "tenant-acme", "cluster": "shop", "pool": "a", "spec": {"osImage": {"builtin": {}}}}
     options = {"pools": [pool], "planned_catalog": {"images": [ENTRY]}}
-    assert not site.module("node_pools", **options, check=True).get("failed")
-    assert "golden-absent" in str(site.module("node_pools", **options)["refusals"])
-    refused = site.module("node_pools", **options, refuse_on=["golden-planned"], check=True)
+    task, strict = ({f"{PRODUCT}.node_pools": {**options, **more}} for more in ({}, {"refuse_on": ["golden-planned"]}))
+    planned, real, refused = site.play({**task, "check_mode": True}, task, {**strict, "check_mode": True}).results
+    assert not planned.get("failed")
+    assert "golden-absent" in str(real["refusals"])
     assert [finding["id"] for finding in refused["refusals"]] == ["golden-planned"]
 
 
@@ -165,19 +169,20 @@ def test_editing_the_storage_of_an_imported_golden_is_refused_with_every_drifted
     assert same["changed"] is False
 
 
-@pytest.mark.parametrize(
-    ("spec", "rule"),
-    [
-        ({"storageClass": "local"}, "storage-class-mismatch"),
-        ({"diskSize": "6G"}, "disk-smaller-than-golden"),
-        ({"instanceType": "u9.huge"}, "instance-type-missing"),
-        ({"version": "v9.9"}, "values-schema"),
-    ],
-)
-def test_a_pool_that_could_not_boot_from_the_golden_is_refused(site: Site, spec: dict[str, Any], rule: str) -> None:
-    pool = {"namespace": "tenant-acme", "cluster": "shop", "pool": "a", "spec": {"osImage": {"builtin": {}}, **spec}}
-    result = site.module("node_pools", pools=[pool])
-    assert rule in [finding["id"] for finding in result["refusals"]], result
+UNBOOTABLE = [
+    ({"storageClass": "local"}, "storage-class-mismatch"),
+    ({"diskSize": "6G"}, "disk-smaller-than-golden"),
+    ({"instanceType": "u9.huge"}, "instance-type-missing"),
+    ({"version": "v9.9"}, "values-schema"),
+]
+
+
+def test_a_pool_that_could_not_boot_from_the_golden_is_refused(site: Site) -> None:
+    pool = {"namespace": "tenant-acme", "cluster": "shop", "pool": "a"}
+    specs = [{"osImage": {"builtin": {}}, **spec} for spec, _ in UNBOOTABLE]
+    run = site.play(*({f"{PRODUCT}.node_pools": {"pools": [{**pool, "spec": spec}]}} for spec in specs))
+    for (spec, rule), result in zip(UNBOOTABLE, run.results, strict=True):
+        assert rule in [finding["id"] for finding in result["refusals"]], (spec, result)
 
 
 def test_an_accepted_rule_lets_the_write_pass_and_says_so(site: Site) -> None:

@@ -38,6 +38,6 @@ def node_pools_info(session: Session) -> dict[str, Any]:
     described = [describe_pool(pool, site.cluster) for pool in with_published(pools, site.cluster)]
     reports = [
         {**about, **report, "would_be_refused": by_subject.get(pool.subject, [])}
-        for pool, about, report in zip(pools, described, progress_of(pools, site))
+        for pool, about, report in zip(pools, described, progress_of(pools, site), strict=True)
     ]
     return outcome(Plan(), verdict, pools=reports, unread=dict(site.unread))

@@ -30,7 +30,10 @@ def told(*steps: tuple[float, str, str]) -> list[str]:
 
 
 def test_a_change_of_state_is_a_line_and_a_repetition_is_not() -> None:
-    assert told((0, "a", "importing"), (1, "a", "importing"), (2, "b", "ready")) == ["   0 s  importing", "   2 s  ready"]
+    assert told((0, "a", "importing"), (1, "a", "importing"), (2, "b", "ready")) == [
+        "   0 s  importing",
+        "   2 s  ready",
+    ]
 
 
 def test_states_that_pass_at_once_are_no_flood() -> None:
@@ -39,7 +42,15 @@ def test_states_that_pass_at_once_are_no_flood() -> None:
 
 def test_moving_numbers_are_shown_now_and_then() -> None:
     steps = [(second, "importing", f"{second} %") for second in range(100)]
-    assert [line.split("  ")[-1].strip() for line in told(*steps)] == ["0 %", "15 %", "30 %", "45 %", "60 %", "75 %", "90 %"]
+    assert [line.split("  ")[-1].strip() for line in told(*steps)] == [
+        "0 %",
+        "15 %",
+        "30 %",
+        "45 %",
+        "60 %",
+        "75 %",
+        "90 %",
+    ]
 
 
 def test_there_is_no_silent_minute() -> None:

@@ -72,7 +72,10 @@ def test_a_claim_alone_is_a_golden() -> None:
         (
             volume(
                 "ImportInProgress",
-                status={"restartCount": 3, "conditions": [{"type": "Running", "status": "False", "reason": "Error", "message": "404"}]},
+                status={
+                    "restartCount": 3,
+                    "conditions": [{"type": "Running", "status": "False", "reason": "Error", "message": "404"}],
+                },
             ),
             0,
             True,
