@@ -44,16 +44,15 @@ class Demo:
         self.environment = dict(os.environ)
 
     def lab_command(self, *arguments: str) -> None:
-        subprocess.run(
-            [sys.executable, "-m", "lab", *arguments, "--home", str(self.home)],
-            cwd=ROOT,
-            check=True,
-            stdout=None if self.verbose else subprocess.DEVNULL,
-        )
+        command = [sys.executable, "-m", "lab", *arguments, "--home", str(self.home)]
+        done = subprocess.run(command, cwd=ROOT, capture_output=not self.verbose, text=True, check=False)
+        if done.returncode:
+            sys.exit(f"demo: lab {arguments[0]} failed: {done.stdout or ''}{done.stderr or ''}")
 
     def start(self) -> None:
         started = time.monotonic()
-        subprocess.run([sys.executable, "-m", "lab", "build"], cwd=ROOT, check=True)
+        subprocess.run([sys.executable, "-m", "lab", "build"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+        say("starting a real etcd and kube-apiserver, with the lab's imitation of the platform")
         self.lab_command("down")
         self.lab_command("up")
         self.lab_command("scenario", "demo")
@@ -65,7 +64,7 @@ class Demo:
             "ANSIBLE_INVENTORY": str(ROOT / "demo" / "inventory"),
             "ANSIBLE_LOCALHOST_WARNING": "false",
             "ANSIBLE_DEPRECATION_WARNINGS": "false",
-            "ANSIBLE_CALLBACK_RESULT_FORMAT": "yaml",
+            "ANSIBLE_CALLBACK_RESULT_FORMAT": "json",
         }
         self.seconds["start"] = round(time.monotonic() - started, 1)
 
@@ -175,7 +174,7 @@ def perform(demo: Demo) -> dict[str, Any]:
 def summary_lines(output: str) -> list[str]:
     """What the first run told its operator at the end."""
     wanted = ("Golden ", "Pool ", "Advice ")
-    lines = [line.strip().removeprefix("- ").strip("'\"") for line in output.splitlines()]
+    lines = [line.strip().rstrip(",").strip('"') for line in output.splitlines()]
     return ["", "What the first run says at its end:", *(f"  {line}" for line in lines if line.startswith(wanted)), ""]
 
 
