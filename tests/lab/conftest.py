@@ -42,7 +42,7 @@ class Lab:
         return Api(self.home / "kubeconfig", user_agent)
 
 
-def _shared(tmp_path_factory: pytest.TempPathFactory, name: str, options: Options) -> Iterator[Lab]:
+def shared_lab(tmp_path_factory: pytest.TempPathFactory, name: str, options: Options) -> Iterator[Lab]:
     home = tmp_path_factory.mktemp(name)
     messages: list[str] = []
     try:
@@ -53,12 +53,12 @@ def _shared(tmp_path_factory: pytest.TempPathFactory, name: str, options: Option
 
 @pytest.fixture(scope="session")
 def bare_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    yield from _shared(tmp_path_factory, "bare-lab", Options(("all",)))
+    yield from shared_lab(tmp_path_factory, "bare-lab", Options(("all",)))
 
 
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    yield from _shared(tmp_path_factory, "lab", Options())
+    yield from shared_lab(tmp_path_factory, "lab", Options())
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,21 @@ import pytest
 
 from lab import seed
 from lab.api import Api
+from lab.instance import Options
 from lab.scenarios import SCENARIOS, main, parts, states, summary
 from lab.scenarios.waiting import Late, condition, object_until, phase, until
+from tests.lab.conftest import Lab, shared_lab
 from tests.lab.helpers import Bench, live, raw
 
 lab_test = pytest.mark.lab
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """A lab of its own: these tests change the whole platform."""
+    yield from shared_lab(tmp_path_factory, "scenarios", Options())
+
+
 SPEC_SCHEMA = "/openapi/v3/apis/apps.cozystack.io/v1alpha1"
 
 
