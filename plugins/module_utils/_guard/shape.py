@@ -21,7 +21,7 @@ from .rule import Found, rule, shown
     "source-ambiguous",
     cause="Both osImage.builtin and osImage.factory are present. The key decides, not its value, so an empty one counts.",
     example="osImage: {builtin: {}, factory: {}}",
-    remedy="Keep one of osImage.builtin and osImage.factory; to switch an existing pool, send null for the other one in the same change.",
+    remedy="Keep one of osImage.builtin and osImage.factory. Declaring just one in node_pools takes the other one out of a live pool.",
 )
 def source_ambiguous(case: PoolCase) -> Iterator[Found]:
     if case.source.mode == AMBIGUOUS:

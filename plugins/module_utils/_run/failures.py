@@ -30,7 +30,9 @@ class Refusal(Failure):
     """Guards refuse; nothing has been written. All messages are in the text."""
 
     def __init__(self, verdict: Verdict, **result: Any) -> None:
-        super().__init__(verdict.refusal_text(), **result)
+        count = len(verdict.refusals)
+        text = f"Refused, nothing was written ({count} {'reason' if count == 1 else 'reasons'}):"
+        super().__init__(f"{text}\n{verdict.refusal_text()}", **result)
 
 
 class WaitFailure(Failure):
