@@ -68,8 +68,8 @@ def factory_url_format(case: PoolCase) -> Iterator[Found]:
     chart=False,
     cause="A form of the boot source is null. The values schema rejects that, yet a read of the API shows an empty form.",
     example="osImage: {builtin: null}",
-    remedy="Write `builtin: {}` to clone the default golden, or leave the key out. To switch form, name the new form; null goes only "
-    "to the other key, in the change itself.",
+    remedy="Write `builtin: {}` to clone the default golden, or leave the key out. To switch form, name the new one "
+    "only; the other is taken out of a live pool.",
 )
 def null_source(case: PoolCase) -> Iterator[Found]:
     image = case.pool.spec.get("osImage")
