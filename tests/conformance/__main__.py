@@ -18,7 +18,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--catalogs", type=Path, help="catalog cases (default: the recorded ones in the tree)")
     options = parser.parse_args(argv)
     if not LINK.exists():
-        print(f"{LINK} is missing: it is a link to this checkout, made by `make setup`", file=sys.stderr)
+        print(f"{LINK} is missing: it is a link to this checkout, made by `python3 tools/setup.py`", file=sys.stderr)
         return 2
     sys.path.insert(0, str(ROOT / ".collections"))
     from . import cases
@@ -28,8 +28,16 @@ def main(argv: list[str] | None = None) -> int:
         (options.pools or cases.POOLS, cases.check_pool),
         (options.catalogs or cases.CATALOGS, cases.check_catalog),
     ):
-        for case in cases.load(path):
-            problems = check(case)
+        try:
+            loaded = cases.load(path)
+        except (OSError, ValueError, TypeError) as error:
+            print(f"{path} cannot be read as cases: {error}", file=sys.stderr)
+            return 2
+        for case in loaded:
+            try:
+                problems = check(case)
+            except Exception as error:  # noqa: BLE001 (one case that crashes us must not hide the others)
+                problems = [f"crashed with {error!r}"]
             for problem in problems:
                 print(f"{case['id']}: {problem}")
             failed += bool(problems)
