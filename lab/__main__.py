@@ -14,9 +14,17 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from lab import binaries, instance, ledger, running
-from lab.instance import LabError, Options
-from lab.processes import ProcessDied
+try:
+    from lab import binaries, instance, ledger, running
+    from lab.instance import LabError, Options
+    from lab.processes import ProcessDied
+except ModuleNotFoundError as error:
+    if (error.name or "").startswith("lab"):
+        raise
+    sys.exit(
+        f"lab: the Python module {error.name} is missing here; run `python3 tools/setup.py lab`, "
+        "then use `.venv/bin/python -m lab`"
+    )
 
 
 def _say(text: str) -> None:
