@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .._guard.findings import Verdict, settle
+from .._guard.findings import Verdict
 from .._guard.judge import judge_catalog
 from .._guard.package import judge_package
 from .._guard.report import written_catalog
@@ -37,7 +37,7 @@ from .entry import Session
 from .failures import OptionFailure, Refusal, WaitFailure
 from .options import catalog_option
 from .progress import Reporter
-from .results import outcome
+from .results import outcome, settled_by
 from .waiting import (
     FAILED,
     PROGRESSING,
@@ -106,21 +106,21 @@ def _result(prepared: Prepared, found: list[Golden]) -> dict[str, Any]:
 
 def _prepare(session: Session, declared: Mapping[str, Any], removing: bool) -> Prepared:
     snapshot = Snapshot(session.client).read(
-        [Scope(PACKAGE), Scope(HELM_RELEASE, SYSTEM_NAMESPACE), Scope(DATA_VOLUME, GOLDEN_NAMESPACE)],
-        required=[PACKAGE],
+        [Scope(PACKAGE), Scope(HELM_RELEASE, SYSTEM_NAMESPACE), Scope(DATA_VOLUME, GOLDEN_NAMESPACE)]
     )
-    by_name = {(item.get("metadata") or {}).get("name"): item for item in snapshot.lists[PACKAGE]}
-    found = by_name.get(PLATFORM_PACKAGE)
+    packages = _packages(snapshot)
+    found = packages.get(PLATFORM_PACKAGE)
     platform = PlatformPackage.from_api(found) if found else None
     if removing:
         changes = removal_changes(platform) if platform else ()
         reason = "stop managing the catalog; its Package and its goldens stay until they are deleted by hand"
         plan = catalog_plan(platform, changes, reason) if platform else Plan()
         return Prepared(plan, Verdict(), snapshot, platform, (), platform.catalog if platform else {})
-    known = True if CATALOG_PACKAGE in by_name else session.client.get(PACKAGE_SOURCE, CATALOG_PACKAGE) is not None
-    verdict = judge_package(platform, known)
     if platform is None:
+        verdict = judge_package(None, None)
         raise Refusal(verdict, **outcome(Plan(), verdict))
+    known = CATALOG_PACKAGE in packages or session.client.get(PACKAGE_SOURCE, CATALOG_PACKAGE) is not None
+    verdict = judge_package(platform, known)
     desired = desired_catalog(declared, platform.catalog, session.params["entries"] == "exact")
     changes = catalog_changes(desired, platform)
     unchanged = not changes and not _some_golden_missing(desired, snapshot)
@@ -135,8 +135,7 @@ def _prepare(session: Session, declared: Mapping[str, Any], removing: bool) -> P
         # The chart compares sizes as text: what is equal to a live golden is written in that golden's spelling.
         desired = written_catalog(desired, state)
         changes = catalog_changes(desired, platform)
-    verdict = verdict.plus(judge_catalog(desired, state))
-    settled = _settle(session, verdict)
+    settled = settled_by(session.params, verdict.plus(judge_catalog(desired, state)))
     plan = catalog_plan(platform, changes, _reason(platform))
     prepared = Prepared(plan, settled, snapshot, platform, _wanted(declared, desired), desired)
     if settled.refused:
@@ -144,11 +143,12 @@ def _prepare(session: Session, declared: Mapping[str, Any], removing: bool) -> P
     return prepared
 
 
-def _settle(session: Session, verdict: Verdict) -> Verdict:
-    try:
-        return settle(verdict, session.params["refuse_on"], session.params["accept"])
-    except ValueError as error:
-        raise OptionFailure("refuse_on, accept", str(error)) from error
+def _packages(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
+    """Packages by name. An API server that does not even know Packages is no Cozystack: it has none."""
+    unread = snapshot.unread.get(PACKAGE)
+    if unread is not None and not unread.not_found:
+        raise unread
+    return {str((item.get("metadata") or {}).get("name")): item for item in snapshot.items(PACKAGE) or []}
 
 
 def _reason(platform: PlatformPackage) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .._guard.findings import Finding, Verdict, settle
+from .._guard.findings import Finding, Verdict
 from .._guard.judge import judge_pools
 from .._image.catalog import Catalog
 from .._kube.errors import KubeError
@@ -20,10 +20,10 @@ from .._plan.pools import KIND, LivePool, dropped_fields, pool_after, pool_step
 from .._pool.pool import Pool
 from .._pool.source import resolve_source
 from .entry import Session
-from .failures import Failure, OptionFailure, Refusal
+from .failures import Failure, Refusal
 from .options import catalog_option, pool_options
 from .pool_wait import PoolWait, progress_of
-from .results import outcome
+from .results import outcome, settled_by
 from .rolling import with_roll
 from .site_state import SiteState, blank_class, read_site
 
@@ -80,7 +80,7 @@ def _prepare(session: Session, declared: Sequence[Pool], planned: Catalog | None
         after.append(desired)
         if step is not None:
             steps[(pool.namespace, pool.name)] = with_roll(step, desired, live, site.cluster)
-    verdict = _settled(session, _judge(after, steps, site))
+    verdict = settled_by(session.params, _judge(after, steps, site))
     prepared = Prepared(tuple(after), steps, verdict, site)
     if verdict.refused:
         raise Refusal(verdict, **outcome(Plan(), verdict, pools=list(progress_of(prepared.pools, site))))
@@ -117,13 +117,6 @@ def _freeze(pool: Pool, site: SiteState) -> Finding:
         "declare these fields yourself if they should move with your own data; nothing needs to be done otherwise",
         {"stored from now on": frozen},
     )
-
-
-def _settled(session: Session, verdict: Verdict) -> Verdict:
-    try:
-        return settle(verdict, session.params["refuse_on"], session.params["accept"])
-    except ValueError as error:
-        raise OptionFailure("refuse_on, accept", str(error)) from error
 
 
 def _write(session: Session, declared: Sequence[Pool], prepared: Prepared) -> None:
