@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings of property tests: a busy machine is no reason to fail."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("project", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("project")
