@@ -35,6 +35,8 @@ def follow(path: str, show: Callable[[str], None], end: threading.Event) -> None
 class ProgressAction(ActionBase):
     """Progress is seen where the module runs on the controller, as it does with connection local."""
 
+    _supports_async = True
+
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)
         host = (task_vars or {}).get("inventory_hostname", "")
@@ -49,7 +51,7 @@ class ProgressAction(ActionBase):
         self._task.environment = [*environment, {VARIABLE: path}]
         try:
             follower.start()
-            result.update(self._execute_module(task_vars=task_vars))
+            result.update(self._execute_module(task_vars=task_vars, wrap_async=self._task.async_val))
         finally:
             end.set()
             follower.join(timeout=5)

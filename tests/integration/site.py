@@ -125,18 +125,19 @@ class Site:
         """The result of one module task."""
         return self.play({f"{PRODUCT}.{name}": options}, check=check, env=env).result
 
-    def site_yml(self, data: dict[str, Any], *flags: str, timeout: float = 180) -> Run:
+    def site_yml(
+        self, data: dict[str, Any], *flags: str, env: dict[str, str] | None = None, timeout: float = 180
+    ) -> Run:
         """Run playbooks/site.yml with this inventory data for one host."""
         with tempfile.TemporaryDirectory() as folder:
-            command, env = self.site_command(data, Path(folder), *flags)
-            done = self.command(*command, env=env, timeout=timeout)
+            done = self.command(*self.site_command(data, Path(folder), *flags), env=env, timeout=timeout)
             return Run(done.returncode, done.stdout + done.stderr)
 
-    def site_command(self, data: dict[str, Any], folder: Path, *flags: str) -> tuple[list[str], dict[str, str]]:
+    def site_command(self, data: dict[str, Any], folder: Path, *flags: str) -> list[str]:
         host = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable, **data}
         inventory = folder / "hosts.yml"
         inventory.write_text(yaml.safe_dump({"all": {"hosts": {"site-a": host}}}))
-        return [str(BIN / "ansible-playbook"), "-i", str(inventory), f"{PRODUCT}.site", *flags], {}
+        return [str(BIN / "ansible-playbook"), "-i", str(inventory), f"{PRODUCT}.site", *flags]
 
     # -- behind the operator's back
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.site import CATALOG, PLATFORM, ROOT, SCHEMATIC, Site, golden
+from tests.integration.site import CATALOG, PLATFORM, PRODUCT, ROOT, SCHEMATIC, Site, golden
 
 SCENARIO = "demo"
 pytestmark = pytest.mark.lab
@@ -114,6 +114,16 @@ def test_3_a_second_run_changes_nothing_and_asks_little(site: Site, flags: tuple
     assert since.count() <= 15, since
 
 
+def test_3_the_connection_may_come_from_the_inventory_and_tasks_may_run_async(site: Site) -> None:
+    """One host is one cluster: its kubeconfig is its variable, and reaches every module by the action group."""
+    env = {"K8S_AUTH_KUBECONFIG": "", "KUBECONFIG": "/nowhere"}
+    run = site.site_yml({**data(site), "cozystack_kubeconfig": site.lab["kubeconfig"]}, env=env)
+    assert run.code == 0, run.output
+    assert "changed=0" in run.output
+    task = {f"{PRODUCT}.node_pools": {"pools": data(site)["tenant_pools_pools"]}, "async": 60, "poll": 1}
+    assert site.play(task).result["changed"] is False
+
+
 def test_4_a_change_rolls_only_what_it_has_to(site: Site) -> None:
     changed = data(site)
     changed["tenant_pools_pools"][0]["spec"]["maxReplicas"] = 7
@@ -144,11 +154,10 @@ def test_5_a_killed_run_is_completed_by_the_next_one(site: Site, moment: str, tm
             "spec": {"minReplicas": 1, "talos": {"version": version}, "osImage": {"builtin": {}}},
         }
     ]
-    command, env = site.site_command(wanted, tmp_path)
     process = subprocess.Popen(
-        command,
+        site.site_command(wanted, tmp_path),
         cwd=ROOT,
-        env=site.environment | env,
+        env=site.environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
