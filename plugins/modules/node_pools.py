@@ -43,6 +43,13 @@ options:
       - In check mode, a golden that does not exist but stands in it counts as coming, since the real run imports it first.
         Without check mode the golden has to exist.
     type: dict
+  talos_windows:
+    description:
+      - Rows for the table of Kubernetes minors that a Talos minor supports, laid over the one that comes with the collection.
+      - A key is a Talos minor such as V(v1.14), its value a list of the first and the last minor of Kubernetes 1, such as
+        V([32, 37]).
+      - Judges releases that the platform's chart does not list (rule V(talos-window-unlisted), advice unless O(refuse_on) names it).
+    type: dict
   wait:
     description:
       - V(release) waits until every pool's release is applied. A release that is refused is reported at once.
@@ -182,6 +189,7 @@ def main() -> None:
         "pools": {"type": "list", "elements": "raw", "required": True},
         "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
         "planned_catalog": {"type": "dict"},
+        "talos_windows": {"type": "dict"},
         "wait": {"type": "str", "choices": ["none", "release", "workers"], "default": "release"},
         "wait_timeout": {"type": "int", "default": 1200},
     }

@@ -35,6 +35,13 @@ options:
     type: list
     elements: str
     default: []
+  talos_windows:
+    description:
+      - Rows for the table of Kubernetes minors that a Talos minor supports, laid over the one that comes with the collection.
+      - A key is a Talos minor such as V(v1.14), its value a list of the first and the last minor of Kubernetes 1, such as
+        V([32, 37]).
+      - Judges releases that the platform's chart does not list (rule V(talos-window-unlisted)).
+    type: dict
 seealso:
   - module: cozystack.worker_image.node_pools
 """
@@ -136,7 +143,8 @@ from ansible_collections.cozystack.worker_image.plugins.module_utils._run.node_p
 
 def main() -> None:
     names = {"type": "list", "elements": "str", "default": []}
-    run_module(node_pools_info, {"namespaces": names, "clusters": names, "names": names})
+    windows = {"type": "dict"}
+    run_module(node_pools_info, {"namespaces": names, "clusters": names, "names": names, "talos_windows": windows})
 
 
 if __name__ == "__main__":

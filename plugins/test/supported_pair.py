@@ -45,21 +45,14 @@ from collections.abc import Callable
 from typing import Any
 
 from ansible_collections.cozystack.worker_image.plugins.module_utils._image.versions import supported_pair as compute
+from ansible_collections.cozystack.worker_image.plugins.module_utils._image.versions import windows_of
 from ansible_collections.cozystack.worker_image.plugins.plugin_utils._faces import face, mapping_of, text_of
 
 
 def supported_pair(talos: Any, kubernetes: Any, windows: Any = None) -> bool:
     """Face of the pure function."""
-    table = (
-        None if windows is None else {key: _window(key, item) for key, item in mapping_of(windows, "windows").items()}
-    )
+    table = None if windows is None else windows_of(mapping_of(windows, "windows"))
     return compute(text_of(talos, "the Talos release"), text_of(kubernetes, "the Kubernetes version"), table)
-
-
-def _window(family: str, given: Any) -> tuple[int, int]:
-    if not isinstance(given, (list, tuple)) or len(given) != 2 or not all(isinstance(item, int) for item in given):
-        raise ValueError(f"windows: {family} needs the first and the last supported minor, such as [31, 36]")
-    return given[0], given[1]
 
 
 class TestModule:

@@ -53,6 +53,7 @@ class ClusterState:
 
     ``clone_override`` is CDI's ``cloneStrategyOverride``, blank when unset, None when unknown. ``pool_schema`` maps the ``spec``
     properties that the cluster publishes for KubernetesNodes. ``cluster_values`` maps a namespace to the ``_cluster`` values of its charts.
+    ``talos_windows`` are the Kubernetes minors each Talos minor supports, None for the table that comes with us.
     ``planned_goldens`` maps the name of a golden that an earlier step of the same run brings to its catalog entry.
     """
 
@@ -71,6 +72,7 @@ class ClusterState:
     pool_schema: Mapping[str, Any] | None = None
     cluster_values: Mapping[str, Mapping[str, Any]] | None = None
     planned_goldens: Mapping[str, CatalogEntry] = field(default_factory=dict)
+    talos_windows: Mapping[str, tuple[int, int]] | None = None
 
     @classmethod
     def from_objects(cls, objects: Raw, **known: Any) -> ClusterState:

@@ -46,7 +46,7 @@ def talos_kubernetes_window(case: PoolCase) -> Iterator[Found]:
 def talos_window_unlisted(case: PoolCase) -> Iterator[Found]:
     kubernetes = kubernetes_minor(case.pool.kubernetes_version)
     for talos, origin in _releases(case):
-        window = talos_window(talos)
+        window = talos_window(talos, case.state.talos_windows)
         if chart_row(talos) is not None or window is None or kubernetes is None or kubernetes[0] != 1:
             continue
         if not window[0] <= kubernetes[1] <= window[1]:

@@ -107,6 +107,17 @@ def talos_window(talos: str, windows: Mapping[str, tuple[int, int]] | None = Non
     return (TALOS_WINDOWS if windows is None else windows).get(minor_of(talos))
 
 
+def windows_of(given: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
+    """Windows as written, ``{v1.14: [32, 37]}`` in minors of Kubernetes 1.x. Raises ValueError naming the one that is none."""
+    windows = {}
+    for family, bounds in given.items():
+        whole = isinstance(bounds, (list, tuple)) and len(bounds) == 2
+        if minor_of(family) != family or not whole or not all(type(bound) is int for bound in bounds):
+            raise ValueError(f"windows: {family} needs the first and the last supported minor, such as v1.14: [32, 37]")
+        windows[family] = (bounds[0], bounds[1])
+    return windows
+
+
 def supported_pair(talos: str, kubernetes: str, windows: Mapping[str, tuple[int, int]] | None = None) -> bool:
     """Whether a pair is known to fit by Talos' own table. Fails closed: an unlisted Talos minor is not known to fit."""
     window = talos_window(talos if talos.startswith("v") else f"v{talos}", windows)

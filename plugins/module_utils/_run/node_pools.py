@@ -21,7 +21,7 @@ from .._pool.pool import Pool
 from .._pool.source import resolve_source
 from .entry import Session
 from .failures import Failure, Refusal
-from .options import catalog_option, pool_options
+from .options import catalog_option, pool_options, windows_option
 from .pool_wait import PoolWait, progress_of
 from .results import outcome, settled_by
 from .rolling import with_roll
@@ -71,7 +71,8 @@ def _result(prepared: Prepared, reports: Sequence[dict[str, Any]]) -> dict[str, 
 
 def _prepare(session: Session, declared: Sequence[Pool], planned: Catalog | None) -> Prepared:
     namespaces = [pool.namespace for pool in declared]
-    site = read_site(session.client, namespaces, blank_class([pool.spec for pool in declared]), planned)
+    windows = windows_option(session.params["talos_windows"])
+    site = read_site(session.client, namespaces, blank_class([pool.spec for pool in declared]), planned, windows)
     after, steps = [], {}
     for pool in declared:
         live = site.live.get((pool.namespace, pool.name))

@@ -13,6 +13,7 @@ from .._guard.report import describe_pool
 from .._plan.plan import Plan
 from .._pool.pool import Pool
 from .entry import Session
+from .options import windows_option
 from .pool_wait import progress_of
 from .results import outcome
 from .site_state import read_site
@@ -22,7 +23,8 @@ def node_pools_info(session: Session) -> dict[str, Any]:
     """Job of module node_pools_info."""
     params = session.params
     namespaces: list[str] = params["namespaces"]
-    site = read_site(session.client, namespaces, every_claim=True)
+    windows = windows_option(params["talos_windows"])
+    site = read_site(session.client, namespaces, every_claim=True, talos_windows=windows)
     pools = [
         Pool.named(live.namespace, live.name, live.spec)
         for live in site.live.values()

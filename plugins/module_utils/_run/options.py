@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from .._image.catalog import CATALOG_KEYS, ENTRY_KEYS
+from .._image.versions import TALOS_WINDOWS, windows_of
 from .._pool.pool import Pool
 from .._pool.survey import typed_spec
 from .._storage.quantity import InvalidQuantity, parse_quantity
@@ -108,6 +109,16 @@ def catalog_option(value: Any, field: str = "catalog") -> dict[str, Any]:
         else:
             declared[key] = _text(inner, f"{field}.{key}")
     return declared
+
+
+def windows_option(value: Any, field: str = "talos_windows") -> dict[str, tuple[int, int]] | None:
+    """Talos' table with the given rows laid over it; None when none are given."""
+    if not value:
+        return None
+    try:
+        return {**TALOS_WINDOWS, **windows_of(as_mapping(value, field))}
+    except ValueError as error:
+        raise OptionFailure(field, str(error)) from error
 
 
 def _name(value: Any, field: str) -> str:

@@ -60,7 +60,7 @@ def read_site(
     namespaces: Iterable[str],
     every_claim: bool,
     planned: Catalog | None = None,
-    needs_schema: bool = True,
+    talos_windows: Any = None,
 ) -> SiteState:
     """Read the site for pools of these namespaces. Errors: KubeError, Refusal when the platform has no pools at all.
 
@@ -89,10 +89,13 @@ def read_site(
             verdict = Verdict((_no_pools(),))
             raise Refusal(verdict, **outcome_of_refusal(verdict)) from error
         raise
-    schema = published_spec(client, KUBERNETES_NODES) if needs_schema else None
+    schema = published_spec(client, KUBERNETES_NODES)
     lists: dict[str, Any] = {name: snapshot.items(resource) for name, resource in _LISTS.items()}
     cluster = ClusterState.from_lists(
-        **lists, pool_schema=schema, planned_goldens=planned.by_golden() if planned is not None else {}
+        **lists,
+        pool_schema=schema,
+        planned_goldens=planned.by_golden() if planned is not None else {},
+        talos_windows=talos_windows,
     )
     pools = [LivePool.from_api(item) for item in snapshot.lists[KUBERNETES_NODES]]
     unread = {resource.qualified: error.cause for resource, error in snapshot.unread.items()}

@@ -107,3 +107,10 @@ def test_a_pool_never_answers_for_one_whose_name_it_begins(pool: str, suffix: st
 )
 def test_any_value_anywhere_is_judged_without_a_crash(value: Any, key: str) -> None:
     judged([Pool(NAMESPACE, "myk8s", "md0", {**CLONE, key: value})], [golden()])
+
+
+def test_the_table_of_talos_windows_can_be_overridden() -> None:
+    pool = Pool(NAMESPACE, "myk8s", "md0", {**CLONE, "osImage": {"factory": {"version": "v1.20.0"}}})
+    for windows, expected in ((None, False), ({"v1.20": (40, 45)}, True), ({"v1.20": (30, 45)}, False)):
+        verdict = judge_pools([pool], ClusterState(talos_windows=windows))
+        assert ("talos-window-unlisted" in {finding.id for finding in verdict.advice}) is expected

@@ -8,7 +8,11 @@ from typing import Any
 
 import pytest
 from ansible_collections.cozystack.worker_image.plugins.module_utils._run.failures import OptionFailure
-from ansible_collections.cozystack.worker_image.plugins.module_utils._run.options import catalog_option, pool_options
+from ansible_collections.cozystack.worker_image.plugins.module_utils._run.options import (
+    catalog_option,
+    pool_options,
+    windows_option,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -82,6 +86,24 @@ def test_blank_means_not_set_and_json_text_is_taken_as_what_it_says() -> None:
         '[{"namespace": "n", "cluster": "c", "pool": "p", "spec": {"minReplicas": "2"}}]', with_spec=True
     )
     assert pool.spec == {"cluster": "c", "minReplicas": 2}
+
+
+def test_windows_are_laid_over_the_table() -> None:
+    windows = windows_option({"v1.20": [40, 45]})
+    assert windows is not None
+    assert windows["v1.20"] == (40, 45)
+    assert windows["v1.14"] == (32, 37)
+    assert windows_option({}) is None
+
+
+@pytest.mark.parametrize(
+    "windows", [{"v1.14": [32]}, {"1.14": [32, 37]}, {"v1.14.1": [32, 37]}, {"v1.14": ["32", 37]}, {"v1.14": 7}]
+)
+def test_a_window_that_is_none_is_named(windows: Any) -> None:
+    with pytest.raises(
+        OptionFailure, match=f"talos_windows: windows: {next(iter(windows))} needs the first and the last"
+    ):
+        windows_option(windows)
 
 
 anything = st.recursive(
