@@ -64,3 +64,7 @@ class Snapshot:
     def items(self, resource: Resource) -> Items | None:
         """None when the kind was not read."""
         return self.lists.get(resource)
+
+    def causes(self) -> dict[str, str]:
+        """Why a kind was not read, by its qualified name."""
+        return {resource.qualified: error.cause for resource, error in self.unread.items()}

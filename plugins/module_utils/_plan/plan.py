@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -74,7 +73,3 @@ class Plan:
 
     def diff(self) -> list[dict[str, Any]]:
         return [step.diff() for step in self.steps]
-
-
-def join(plans: Sequence[Plan]) -> Plan:
-    return Plan(tuple(step for plan in plans for step in plan.steps))

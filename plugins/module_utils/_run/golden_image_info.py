@@ -67,10 +67,7 @@ def golden_image_info(session: Session) -> dict[str, Any]:
                 "orphan": None if catalog is None else entry is None,
             }
         )
-    unread = {resource.qualified: error.cause for resource, error in snapshot.unread.items()}
-    result = outcome(Plan(), Verdict(), goldens=found, unread=unread)
-    result["changed"] = False
-    return result
+    return outcome(Plan(), Verdict(), goldens=found, unread=snapshot.causes())
 
 
 def _catalog(snapshot: Snapshot) -> Catalog | None:

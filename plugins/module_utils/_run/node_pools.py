@@ -18,7 +18,6 @@ from .._kube.resources import KUBERNETES_NODES
 from .._plan.plan import CREATE, DELETE, Plan, Step
 from .._plan.pools import KIND, LivePool, dropped_fields, pool_after, pool_step
 from .._pool.pool import Pool
-from .._pool.source import resolve_source
 from .entry import Session
 from .failures import Failure, Refusal
 from .options import catalog_option, pool_options, windows_option
@@ -96,28 +95,27 @@ def _judge(pools: Sequence[Pool], steps: Mapping[tuple[str, str], Step], site: S
     advice = still.advice + tuple(
         replace(found, message=f"{found.message} (unchanged by this run)") for found in still.refusals
     )
-    freezing = tuple(_freeze(pool, site) for pool in changed if _freezes(pool, site))
+    freezing = tuple(finding for pool in changed for finding in _freeze(pool, site))
     return judge_pools(changed, site.cluster).plus(Verdict(advice=advice + freezing, not_judged=still.not_judged))
 
 
-def _freezes(pool: Pool, site: SiteState) -> bool:
+def _freeze(pool: Pool, site: SiteState) -> tuple[Finding, ...]:
     """The first patch of a pool stores the defaults it was served with; they no longer follow the platform then."""
     release = site.cluster.release(pool.namespace, pool.release_name)
     live = site.live.get((pool.namespace, pool.name))
-    return live is not None and release is not None and any(key not in release.values for key in live.spec)
-
-
-def _freeze(pool: Pool, site: SiteState) -> Finding:
-    release = site.cluster.release(pool.namespace, pool.release_name)
-    stored = release.values if release else {}
-    frozen = {key: value for key, value in site.live[(pool.namespace, pool.name)].spec.items() if key not in stored}
-    return Finding(
+    if release is None or live is None:
+        return ()
+    frozen = {key: value for key, value in live.spec.items() if key not in release.values}
+    if not frozen:
+        return ()
+    found = Finding(
         "defaults-freeze",
         f"{pool.subject} spec",
         f"the platform stores today's defaults of {', '.join(frozen)} with this first change; they stop following the platform",
         "declare these fields yourself if they should move with your own data; nothing needs to be done otherwise",
         {"stored from now on": frozen},
     )
+    return (found,)
 
 
 def _write(session: Session, declared: Sequence[Pool], prepared: Prepared) -> None:
@@ -200,7 +198,3 @@ def _remove(session: Session, pools: Sequence[Pool]) -> dict[str, Any]:
         for pool in pools
     ]
     return outcome(plan, Verdict(), pools=reports)
-
-
-def source_of(pool: Pool) -> dict[str, Any]:
-    return resolve_source(pool.values).as_dict()

@@ -58,11 +58,14 @@ def _progress(
     ]
 
 
+def _progress_at(pools: Sequence[Pool], site: SiteState) -> list[PoolProgress]:
+    cluster = site.cluster
+    return _progress(pools, cluster.helm_releases or (), cluster.data_volumes or (), cluster.machine_deployments or ())
+
+
 def progress_of(pools: Sequence[Pool], site: SiteState) -> list[dict[str, Any]]:
     """Reports from what was read already; no request."""
-    cluster = site.cluster
-    found = _progress(pools, cluster.helm_releases or (), cluster.data_volumes or (), cluster.machine_deployments or ())
-    return [_report(item) for item in found]
+    return [_report(item) for item in _progress_at(pools, site)]
 
 
 class PoolWait:
@@ -80,10 +83,7 @@ class PoolWait:
     def run(self, plan: Plan) -> list[dict[str, Any]]:
         """The reports at the end of the wait. Errors: WaitFailure."""
         if not plan.steps:
-            cluster = self.site.cluster
-            self.found = _progress(
-                self.pools, cluster.helm_releases or (), cluster.data_volumes or (), cluster.machine_deployments or ()
-            )
+            self.found = _progress_at(self.pools, self.site)
             if self._done():
                 return [_report(item) for item in self.found]
         targets = [self.releases] if self.what == "release" else [self.releases, self.volumes, self.deployments]

@@ -30,6 +30,7 @@ from .._kube.resources import (
 )
 from .._kube.schema import published_spec
 from .._kube.snapshot import Scope, Snapshot
+from .._plan.plan import Plan
 from .._plan.pools import LivePool
 from .failures import Refusal
 from .results import outcome
@@ -87,7 +88,7 @@ def read_site(
     except KubeError as error:
         if error.not_found:
             verdict = Verdict((_no_pools(),))
-            raise Refusal(verdict, **outcome_of_refusal(verdict)) from error
+            raise Refusal(verdict, **outcome(Plan(), verdict)) from error
         raise
     schema = published_spec(client, KUBERNETES_NODES)
     lists: dict[str, Any] = {name: snapshot.items(resource) for name, resource in _LISTS.items()}
@@ -98,14 +99,7 @@ def read_site(
         talos_windows=talos_windows,
     )
     pools = [LivePool.from_api(item) for item in snapshot.lists[KUBERNETES_NODES]]
-    unread = {resource.qualified: error.cause for resource, error in snapshot.unread.items()}
-    return SiteState({(pool.namespace, pool.name): pool for pool in pools}, cluster, unread)
-
-
-def outcome_of_refusal(verdict: Verdict) -> dict[str, Any]:
-    from .._plan.plan import Plan
-
-    return outcome(Plan(), verdict)
+    return SiteState({(pool.namespace, pool.name): pool for pool in pools}, cluster, snapshot.causes())
 
 
 def _no_pools() -> Finding:

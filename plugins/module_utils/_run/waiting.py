@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from .._pool.objects import HelmRelease
@@ -156,23 +156,25 @@ def disk_trouble(volume: DataVolume) -> str:
     return ""
 
 
-@dataclass
 class Workers:
     """Disk facts of all pools from one list of volumes and, for pools without the two annotations, one of machines."""
 
-    volumes: Sequence[DataVolume]
-    ready_replicas: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    def __init__(
+        self, volumes: Iterable[DataVolume], ready_replicas: Mapping[tuple[str, str], int] | None = None
+    ) -> None:
+        self._ready_replicas = ready_replicas or {}
+        self._disks: dict[tuple[str, str], list[DataVolume]] = {}
+        for volume in volumes:
+            if volume.pool:
+                self._disks.setdefault((volume.namespace, volume.pool), []).append(volume)
 
     def progress(self, pool: Pool, source: Source, release: ReleaseState) -> PoolProgress:
         wanted = wanted_workers(pool)
+        place = (pool.namespace, pool.object_name)
         if not source.clones:
-            ready = self.ready_replicas.get((pool.namespace, pool.object_name), 0)
-            return PoolProgress(pool, source, release, wanted, ready)
-        disks = cloned_disks(pool, source.golden, self.volumes)
-        troubles = [
-            disk_trouble(volume)
-            for volume in self.volumes
-            if volume.namespace == pool.namespace and volume.name in disks.unfinished
-        ]
+            return PoolProgress(pool, source, release, wanted, self._ready_replicas.get(place, 0))
+        mine = self._disks.get(place, [])
+        disks = cloned_disks(pool, source.golden, mine)
+        troubles = [disk_trouble(volume) for volume in mine if volume.name in disks.unfinished]
         trouble = "".join(f"; {text}" for text in troubles if text)
         return PoolProgress(pool, source, release, wanted, len(disks.finished), disks.unfinished, trouble)
