@@ -14,11 +14,11 @@ from .._storage.golden import (
     DELETING,
     FAILED,
     FAILING,
+    IN_TROUBLE,
     LOST,
-    NOT_PROGRESSING,
     READY,
     RESTART_LIMIT,
-    WILL_NOT_FINISH,
+    STUCK,
     golden_state,
 )
 from .._storage.objects import Condition, DataVolume, condition
@@ -122,15 +122,7 @@ def golden_planned(case: PoolCase) -> Iterator[Found]:
 )
 def golden_not_ready(case: PoolCase) -> Iterator[Found]:
     state = _state_for_advice(case)
-    if state is not None and state.state not in {
-        READY,
-        ABSENT,
-        FAILED,
-        FAILING,
-        LOST,
-        WILL_NOT_FINISH,
-        NOT_PROGRESSING,
-    }:
+    if state is not None and state.state not in {READY, ABSENT, *IN_TROUBLE}:
         yield Found(
             "osImage.builtin",
             f"golden image {case.source.golden} is not ready yet ({state.state}: {state.reason}); new worker disks wait for it",
@@ -149,7 +141,7 @@ def golden_not_ready(case: PoolCase) -> Iterator[Found]:
 )
 def golden_will_not_finish(case: PoolCase) -> Iterator[Found]:
     state = _state_for_advice(case)
-    if state is not None and state.state in {LOST, WILL_NOT_FINISH, NOT_PROGRESSING}:
+    if state is not None and state.state in IN_TROUBLE - {FAILED, FAILING}:
         yield Found(
             "osImage.builtin",
             f"golden image {case.source.golden} will not become ready by waiting ({state.state}): {state.reason}",
@@ -171,7 +163,7 @@ def golden_unusable(case: PoolCase) -> Iterator[Found]:
         return
     claim = case.claim if case.state.claims is not None else None
     state = golden_state(case.volume, claim)
-    if state.state in {ABSENT, FAILED, FAILING, LOST, DELETING} and case.planned is None:
+    if state.state in {ABSENT, FAILED, FAILING, STUCK, LOST, DELETING} and case.planned is None:
         yield Found(
             "osImage.builtin",
             f"this pool's workers are cloned already, but golden image {case.source.golden} is {state.state} ({state.reason}): a new "

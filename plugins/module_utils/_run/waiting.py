@@ -7,14 +7,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .._pool.objects import HelmRelease
 from .._pool.pool import Pool
 from .._pool.source import Source
-from .._storage.golden import ABSENT, IMPORTING, NOT_PROGRESSING, GoldenState, golden_state
+from .._storage.golden import ABSENT, IMPORTING, NOT_PROGRESSING, RESTART_LIMIT, GoldenState, golden_state
+from .._storage.moments import age_of
 from .._storage.objects import Claim, DataVolume
+from .._storage.pods import Event, Pod
+from .._storage.scene import Sightings
 from .._usage.disks import cloned_disks
 
 READY, PROGRESSING, FAILED, MISSING = "ready", "progressing", "failed", "missing"
@@ -70,18 +73,32 @@ class Golden:
             "size": state.size,
             "capacity": state.capacity,
             "storageClass": state.storage_class,
+            "trouble": state.trouble,
+            "cause": state.cause,
+            "remedy": state.remedy,
+            "evidence": dict(state.evidence),
         }
 
 
-def goldens(names: Iterable[str], volumes: Iterable[DataVolume], claims: Iterable[Claim] = ()) -> list[Golden]:
-    """The named goldens, in that order; the iterables hold the golden namespace only."""
+def goldens(
+    names: Iterable[str],
+    volumes: Iterable[DataVolume],
+    claims: Iterable[Claim] = (),
+    pods: Iterable[Pod] = (),
+    events: Iterable[Event] = (),
+    now: float | None = None,
+    limit: int = RESTART_LIMIT,
+) -> list[Golden]:
+    """The named goldens, in that order; the iterables hold the golden namespace only. ``now`` is in seconds since the epoch."""
     by_name = {volume.name: volume for volume in volumes}
     claim_by_name = {claim.name: claim for claim in claims}
+    seen = Sightings(tuple(pods), tuple(events), tuple(claim_by_name.values()))
     found = []
     for name in names:
         volume = by_name.get(name)
         claim = claim_by_name.get((volume.claim_name if volume else "") or name)
-        found.append(Golden(name, golden_state(volume, claim)))
+        age = age_of(volume.meta.created, now) if volume is not None else None
+        found.append(Golden(name, golden_state(volume, claim, replace(seen, age=age), limit)))
     return found
 
 
