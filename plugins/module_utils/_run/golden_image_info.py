@@ -18,7 +18,7 @@ from .._plan.catalog import PLATFORM_PACKAGE, PlatformPackage
 from .._plan.plan import Plan
 from .._pool.pool import Pool
 from .._storage.objects import Claim, DataVolume
-from .._usage.disks import users_by_golden
+from .._usage.users import Surroundings, users_of
 from .entry import Session
 from .results import outcome
 from .waiting import goldens
@@ -48,7 +48,7 @@ def golden_image_info(session: Session) -> dict[str, Any]:
     if wanted:
         names = [name for name in names if name in wanted] + [name for name in wanted if name not in names]
     pools_read = snapshot.items(KUBERNETES_NODES)
-    users = users_by_golden([Pool.from_api(item) for item in pools_read or []], volumes)
+    users = users_of(Surroundings([Pool.from_api(item) for item in pools_read or []], volumes))
     golden_volumes = {volume.name: volume for volume in volumes if volume.namespace == GOLDEN_NAMESPACE}
     listed = catalog.by_golden() if catalog is not None else {}
     found = []

@@ -32,6 +32,7 @@ class Meta:
     deleted: str = ""
     uid: str = ""
     resource_version: str = ""
+    finalizers: tuple[str, ...] = ()
 
     @classmethod
     def from_api(cls, obj: Mapping[str, Any]) -> Meta:
@@ -45,7 +46,12 @@ class Meta:
             deleted=text_in(meta, "deletionTimestamp"),
             uid=text_in(meta, "uid"),
             resource_version=text_in(meta, "resourceVersion"),
+            finalizers=_texts_of(meta.get("finalizers")),
         )
+
+
+def _texts_of(value: Any) -> tuple[str, ...]:
+    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, (list, tuple)) else ()
 
 
 @dataclass(frozen=True)
@@ -165,7 +171,10 @@ class DataVolume:
 
 @dataclass(frozen=True)
 class Claim:
-    """PersistentVolumeClaim. ``capacity`` is what the volume really has, which a driver may have rounded up."""
+    """PersistentVolumeClaim. ``capacity`` is what the volume really has, which a driver may have rounded up.
+
+    ``data_source`` is the claim of the same namespace that it is cloned from; blank when it is not a clone.
+    """
 
     meta: Meta
     storage_class: str = ""
@@ -173,6 +182,7 @@ class Claim:
     capacity: str | int | None = None
     volume_mode: str = ""
     phase: str = ""
+    data_source: str = ""
 
     @property
     def name(self) -> str:
@@ -184,6 +194,7 @@ class Claim:
 
     @classmethod
     def from_api(cls, obj: Mapping[str, Any]) -> Claim:
+        sources = [mapping(obj, "spec", key) for key in ("dataSource", "dataSourceRef")]
         return cls(
             meta=Meta.from_api(obj),
             storage_class=text(obj, "spec", "storageClassName"),
@@ -191,6 +202,9 @@ class Claim:
             capacity=size_text(dig(obj, "status", "capacity", "storage")),
             volume_mode=text(obj, "spec", "volumeMode"),
             phase=text(obj, "status", "phase"),
+            data_source=next(
+                (text_in(one, "name") for one in sources if text_in(one, "kind") == "PersistentVolumeClaim"), ""
+            ),
         )
 
 
