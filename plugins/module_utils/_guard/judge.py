@@ -13,6 +13,8 @@ from .._storage.reading import mapping
 from .case import PoolCase
 from .catalog import CatalogCase
 from .findings import Finding, Verdict
+from .importing import IMPORT_RULES, ImportCase
+from .retire import RETIRE_RULES, RetireCase
 from .rule import Found, NotRead, Rule
 from .state import ClusterState
 from .table import CATALOG_RULES, POOL_RULES
@@ -30,6 +32,16 @@ _READS = {
 def judge_catalog(values: Mapping[str, Any], state: ClusterState, rules: Sequence[Rule] = CATALOG_RULES) -> Verdict:
     """Judge a catalog's values block (``imageFactoryURL``, ``storageClass``, ``storage``, ``images``) against the cluster."""
     return _verdict([(CatalogCase(values, state), rules)])
+
+
+def judge_import(case: ImportCase, rules: Sequence[Rule] = IMPORT_RULES) -> Verdict:
+    """Judge a golden that is to be imported or adopted."""
+    return _verdict([(case, rules)])
+
+
+def judge_retirement(case: RetireCase, rules: Sequence[Rule] = RETIRE_RULES) -> Verdict:
+    """Judge whether a golden may go."""
+    return _verdict([(case, rules)])
 
 
 def judge_pools(pools: Sequence[Pool], state: ClusterState, rules: Sequence[Rule] = POOL_RULES) -> Verdict:

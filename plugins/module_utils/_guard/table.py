@@ -8,6 +8,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 from . import advice, catalog, catalog_advice, golden, kubelet, ownership, schema, shape, sizing, storage, window
+from .importing import IMPORT_RULES
+from .retire import RETIRE_RULES
 from .rule import Rule
 from .told import TOLD
 
@@ -92,7 +94,7 @@ CATALOG_RULES: tuple[Rule, ...] = (
     catalog_advice.default_class_differs,
 )
 
-ALL_RULES: tuple[Rule, ...] = (*POOL_RULES, *CATALOG_RULES, *TOLD)
+ALL_RULES: tuple[Rule, ...] = (*POOL_RULES, *CATALOG_RULES, *IMPORT_RULES, *RETIRE_RULES, *TOLD)
 
 
 @lru_cache(maxsize=1)
