@@ -93,7 +93,8 @@ def golden_being_cloned(case: RetireCase) -> Iterator[Found]:
     remedy="Wait until the pools have rolled.",
 )
 def golden_in_template(case: RetireCase) -> Iterator[Found]:
-    yield from _used(case, TEMPLATE, "machine templates in use name it")
+    if not case.recreated:
+        yield from _used(case, TEMPLATE, "machine templates in use name it")
 
 
 @rule(

@@ -48,10 +48,17 @@ CDI = Resource("CDI", _CDI_API, "cdis", namespaced=False)
 CDI_CONFIG = Resource("CDIConfig", _CDI_API, "cdiconfigs", namespaced=False)
 UPLOAD_TOKEN_REQUEST = Resource("UploadTokenRequest", "upload.cdi.kubevirt.io/v1beta1", "uploadtokenrequests")
 STORAGE_PROFILE = Resource("StorageProfile", _CDI_API, "storageprofiles", namespaced=False)
+POD = Resource("Pod", "v1", "pods")
+EVENT = Resource("Event", "v1", "events")
+CONFIG_MAP = Resource("ConfigMap", "v1", "configmaps")
+SECRET = Resource("Secret", "v1", "secrets")
 CLAIM = Resource("PersistentVolumeClaim", "v1", "persistentvolumeclaims")
 STORAGE_CLASS = Resource("StorageClass", "storage.k8s.io/v1", "storageclasses", namespaced=False)
 MACHINE_DEPLOYMENT = Resource("MachineDeployment", _CLUSTER_API, "machinedeployments")
 MACHINE_SET = Resource("MachineSet", _CLUSTER_API, "machinesets")
+MACHINE_TEMPLATE = Resource(
+    "KubevirtMachineTemplate", "infrastructure.cluster.x-k8s.io/v1alpha1", "kubevirtmachinetemplates"
+)
 CONTROL_PLANE = Resource("KamajiControlPlane", "controlplane.cluster.x-k8s.io/v1alpha1", "kamajicontrolplanes")
 INSTANCE_TYPE = Resource(
     "VirtualMachineClusterInstancetype",
