@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from .._image.golden import GOLDEN_NAMESPACE
+from .._image.keep import Drift
 from .._image.versions import smallest_golden
 from .._image.wanted import WantedGolden, drift_of_wanted
 from .._storage.golden import GoldenState
@@ -121,6 +122,13 @@ def wanted_differs(case: ImportCase) -> Iterator[Found]:
     if case.volume is None or case.recreate:
         return
     drifted = drift_of_wanted(case.wanted, case.volume, case.claim, case.checksum)
+    kind = "upload" if case.wanted.upload else "http"
+    live_kinds = case.volume.source_kinds
+    if not case.live.ready and live_kinds and kind not in live_kinds:
+        drifted = (
+            *drifted,
+            Drift("source", ", ".join(live_kinds), kind, "src" if kind == "upload" else "imageFactoryURL"),
+        )
     if drifted:
         what = ", ".join(
             f"{drift.field} is {drift.live or 'not set'} and would become {drift.wanted}" for drift in drifted

@@ -13,7 +13,7 @@ from typing import Any
 
 from .changes import Change, sides
 
-CREATE, PATCH, DELETE = "create", "patch", "delete"
+CREATE, PATCH, DELETE, UPLOAD = "create", "patch", "delete", "upload"
 
 
 @dataclass(frozen=True)
