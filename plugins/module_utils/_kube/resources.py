@@ -54,6 +54,10 @@ CONFIG_MAP = Resource("ConfigMap", "v1", "configmaps")
 SECRET = Resource("Secret", "v1", "secrets")
 CLAIM = Resource("PersistentVolumeClaim", "v1", "persistentvolumeclaims")
 STORAGE_CLASS = Resource("StorageClass", "storage.k8s.io/v1", "storageclasses", namespaced=False)
+CSI_DRIVER = Resource("CSIDriver", "storage.k8s.io/v1", "csidrivers", namespaced=False)
+SNAPSHOT_CLASS = Resource(
+    "VolumeSnapshotClass", "snapshot.storage.k8s.io/v1", "volumesnapshotclasses", namespaced=False
+)
 MACHINE_DEPLOYMENT = Resource("MachineDeployment", _CLUSTER_API, "machinedeployments")
 MACHINE_SET = Resource("MachineSet", _CLUSTER_API, "machinesets")
 MACHINE_TEMPLATE = Resource(

@@ -216,6 +216,7 @@ class StorageProfile:
     clone_strategy: str = ""
     volume_modes: tuple[str, ...] = ()
     has_access_modes: bool = False
+    snapshot_class: str = ""
 
     @property
     def name(self) -> str:
@@ -234,4 +235,5 @@ class StorageProfile:
             clone_strategy=text(obj, "status", "cloneStrategy"),
             volume_modes=tuple(text(entry, "volumeMode") for entry in sets),
             has_access_modes=any(dig(entry, "accessModes") for entry in sets),
+            snapshot_class=text(obj, "status", "snapshotClass"),
         )
