@@ -54,7 +54,7 @@ class ImportCase:
 
     @cached_property
     def settings(self) -> dict[str, str]:
-        return {key: value for key, value in (self.wanted.settings or {}).items() if value}
+        return dict(self.wanted.settings or {})
 
 
 @rule(
@@ -127,7 +127,7 @@ def wanted_differs(case: ImportCase) -> Iterator[Found]:
     if not case.live.ready and live_kinds and kind not in live_kinds:
         drifted = (
             *drifted,
-            Drift("source", ", ".join(live_kinds), kind, "src" if kind == "upload" else "imageFactoryURL"),
+            Drift("source", ", ".join(live_kinds), kind, "source"),
         )
     if drifted:
         what = ", ".join(
@@ -157,7 +157,7 @@ def wanted_too_small(case: ImportCase) -> Iterator[Found]:
         given = to_bytes(case.wanted.entry.storage)
     except InvalidQuantity:
         return
-    if case.making and needed is not None and given < needed:
+    if case.making and needed is not None and 0 < given < needed:
         image = "the file to upload" if case.raw_size is not None else f"the image of Talos {case.wanted.version}"
         yield Found(
             "storage",
@@ -201,7 +201,7 @@ def checksum_format(case: ImportCase) -> Iterator[Found]:
     given = case.settings.get("checksum", "")
     algorithm, _, digits = given.partition(":")
     length = CHECKSUM_DIGITS.get(algorithm.lower())
-    if given and (length is None or not re.fullmatch(f"[0-9a-fA-F]{{{length}}}", digits)):
+    if given and (len(digits) != length or not re.fullmatch("[0-9a-fA-F]+", digits)):
         what = (
             f"{algorithm} has {length} hexadecimal digits"
             if length
@@ -245,7 +245,7 @@ def checksum_unsupported(case: ImportCase) -> Iterator[Found]:
 )
 def ca_config_map_missing(case: ImportCase) -> Iterator[Found]:
     name = case.settings.get("certConfigMap", "")
-    if case.making and name and not case.wanted.upload:
+    if case.making and name:
         if case.config_map is None:
             raise NotRead("ConfigMaps in cozy-public")
         if not case.config_map:
@@ -263,7 +263,7 @@ def ca_config_map_missing(case: ImportCase) -> Iterator[Found]:
 )
 def source_secret_missing(case: ImportCase) -> Iterator[Found]:
     name = case.settings.get("secretRef", "")
-    if case.making and name and not case.wanted.upload:
+    if case.making and name:
         if case.secret is None:
             raise NotRead("the names of Secrets in cozy-public")
         if not case.secret:
@@ -304,7 +304,7 @@ def upload_proxy_unknown(case: ImportCase) -> Iterator[Found]:
     remedy=f"Remove the cause. Where CDI does not go on by itself, {_REIMPORT}.",
 )
 def wanted_in_trouble(case: ImportCase) -> Iterator[Found]:
-    if case.volume is not None and case.live.in_trouble and not case.recreate:
+    if case.live.in_trouble and not case.recreate:
         cause = f"{case.live.state}: {case.live.reason}" + (f" ({case.live.cause})" if case.live.cause else "")
         yield Found("", f"it is {cause}", case.live.remedy, {"state": case.live.state, **case.live.evidence})
 

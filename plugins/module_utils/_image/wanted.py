@@ -12,7 +12,7 @@ from typing import Any
 from .._storage.objects import Claim, DataVolume
 from .._storage.printed import printed
 from .._storage.quantity import same_quantity
-from .._storage.reading import dig
+from .._storage.reading import text
 from .catalog import CATALOG_DEFAULTS, DEFAULT_STORAGE, CatalogEntry
 from .golden import CATALOG_RELEASE, DEFAULT_FACTORY
 from .keep import Drift, drift_of
@@ -84,11 +84,11 @@ def drift_of_wanted(
     if claim is not None:
         found += _claim_drift(wanted, live, claim)
     for key, value in (wanted.settings or {}).items():
-        present = dig(live.spec, "source", "http", key)
-        if live.http_url and not wanted.upload and (present or "") != value:
-            found.append(Drift(key, printed(present or ""), value, key))
+        present = text(live.spec, "source", "http", key)
+        if live.http_url and not wanted.upload and present != value:
+            found.append(Drift(key, present, value, key))
     uploaded = live.meta.annotations.get(UPLOADED_ANNOTATION, "")
-    if wanted.upload and uploaded and checksum.startswith("sha256:") and uploaded != checksum:
+    if uploaded and checksum and uploaded != checksum:
         found.append(Drift("src", uploaded, checksum, "the checksum of src"))
     return tuple(found)
 

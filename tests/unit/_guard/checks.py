@@ -15,15 +15,20 @@ from tests.conformance import cases
 
 from .build import NAMESPACE
 from .catalogs import CATALOG_ROWS, CatalogRow
+from .goldens import IMPORTS, RETIREMENTS
 from .table import POOL_ROWS, PoolRow
 
 __all__ = [
     "CATALOG_ROWS",
+    "IMPORTS",
     "POOL_ROWS",
+    "RETIREMENTS",
     "catalog_row",
+    "import_row",
     "pool_row",
     "recorded_catalogs",
     "recorded_pools",
+    "retirement_row",
 ]
 
 
@@ -39,6 +44,20 @@ def catalog_row(row: CatalogRow) -> bool:
     verdict = judge.judge_catalog(row.values, ClusterState.from_objects(row.objects))
     answer = tuple(item.id for item in verdict.refusals), tuple(item.id for item in verdict.advice)
     return answer != (row.says, row.hints) or verdict.not_judged != ()
+
+
+def import_row(row: tuple[str, Any, str]) -> bool:
+    """Whether a row of goldens to import is answered wrongly."""
+    verdict = judge.judge_import(row[1])
+    answer = [item.id for item in (*verdict.refusals, *verdict.advice)]
+    return answer != row[2].split() or verdict.not_judged != ()
+
+
+def retirement_row(row: tuple[str, Any, str, str]) -> bool:
+    """Whether a row of goldens to retire is answered wrongly."""
+    verdict = judge.judge_retirement(row[1])
+    answer = [item.id for item in verdict.refusals], [item.id for item in verdict.advice]
+    return answer != (row[2].split(), row[3].split())
 
 
 @functools.cache

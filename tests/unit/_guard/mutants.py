@@ -29,14 +29,17 @@ MODULES = (
     "_guard.catalog",
     "_guard.catalog_advice",
     "_guard.golden",
+    "_guard.importing",
     "_guard.kubelet",
     "_guard.ownership",
+    "_guard.retire",
     "_guard.schema",
     "_guard.shape",
     "_guard.sizing",
     "_guard.storage",
     "_guard.window",
     "_image.keep",
+    "_image.wanted",
     "_pool.source",
     "_storage.classes",
 )
@@ -56,6 +59,8 @@ TESTS = (
     "tests/unit/_guard/test_findings.py",
     "tests/unit/_guard/test_messages.py",
     "tests/unit/_guard/test_catalog_rules.py",
+    "tests/unit/_guard/test_golden_rules.py",
+    "tests/unit/_image/test_wanted.py",
     "tests/unit/_image/test_catalog.py",
     "tests/unit/_storage/test_classes.py",
 )
@@ -178,19 +183,28 @@ def _tables(tables: Any, judge: Any, mutant: Mutant, changed: Any) -> Iterator[N
     if not hasattr(changed, "check"):
         yield
         return
-    kept = {
-        (place, name): getattr(place, name) for place in (tables, judge) for name in ("POOL_RULES", "CATALOG_RULES")
-    }
-    source = importlib.import_module(f"{UTILS}.{mutant.module}").__name__
-    defaults = [
-        (judge.judge_pools, judge.judge_pools.__defaults__),
-        (judge.judge_catalog, judge.judge_catalog.__defaults__),
+    places = [
+        (tables, "POOL_RULES"),
+        (tables, "CATALOG_RULES"),
+        (judge, "POOL_RULES"),
+        (judge, "CATALOG_RULES"),
+        (judge, "IMPORT_RULES"),
+        (judge, "RETIRE_RULES"),
     ]
+    kept = {(place, name): getattr(place, name) for place, name in places}
+    source = importlib.import_module(f"{UTILS}.{mutant.module}").__name__
+    judges = {
+        "judge_pools": "POOL_RULES",
+        "judge_catalog": "CATALOG_RULES",
+        "judge_import": "IMPORT_RULES",
+        "judge_retirement": "RETIRE_RULES",
+    }
+    defaults = [(getattr(judge, name), getattr(judge, name).__defaults__) for name in judges]
     try:
         for (place, name), rules in kept.items():
             setattr(place, name, tuple(changed if _same(item, changed, source) else item for item in rules))
-        judge.judge_pools.__defaults__ = (judge.POOL_RULES,)
-        judge.judge_catalog.__defaults__ = (judge.CATALOG_RULES,)
+        for name, table in judges.items():
+            getattr(judge, name).__defaults__ = (getattr(judge, table),)
         yield
     finally:
         for (place, name), rules in kept.items():
@@ -214,6 +228,10 @@ def _modules() -> list[types.ModuleType]:
     ]
 
 
+def _name_of(row: Any) -> str:
+    return str(row["id"] if isinstance(row, dict) else row[0] if isinstance(row, tuple) else row.id)
+
+
 def noticed() -> str:
     """The first row or recorded case whose answer is wrong; blank when all are right. An exception counts as noticed."""
     from tests.conformance import cases
@@ -224,12 +242,14 @@ def noticed() -> str:
         for check, rows in (
             (checks.pool_row, checks.POOL_ROWS),
             (checks.catalog_row, checks.CATALOG_ROWS),
+            (checks.import_row, checks.IMPORTS),
+            (checks.retirement_row, checks.RETIREMENTS),
             (cases.check_pool, checks.recorded_pools()),
             (cases.check_catalog, checks.recorded_catalogs()),
         ):
             for row in rows:
                 if check(row):
-                    return str(row["id"] if isinstance(row, dict) else row.id)
+                    return _name_of(row)
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     return ""
