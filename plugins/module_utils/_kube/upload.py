@@ -31,9 +31,21 @@ from .client import Client, subject_of
 from .errors import KubeError
 from .resources import UPLOAD_TOKEN_REQUEST
 from .transport import USER_AGENT
-from .upload_target import UploadTarget, tls_context
+from .upload_target import UploadTarget, tls_context, upload_target
 
-PIECE = 1024 * 1024
+__all__ = [
+    "Ambiguous",
+    "End",
+    "Patience",
+    "UploadError",
+    "UploadTarget",
+    "judge",
+    "send_file",
+    "upload_target",
+    "upload_token",
+]
+
+_PIECE = 1024 * 1024
 _ASYNC, _SYNC = "/v1beta1/upload-async", "/v1beta1/upload"
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]+")
 _HINTS = {
@@ -213,7 +225,7 @@ def _connection(target: UploadTarget, patience: Patience) -> http.client.HTTPCon
 
 def _pieces(target: UploadTarget, file: SizedFile) -> Iterator[memoryview]:
     """The file through one buffer. Errors: UploadError, so that a failing disk is not taken for a failing network."""
-    buffer, done = memoryview(bytearray(PIECE)), 0
+    buffer, done = memoryview(bytearray(_PIECE)), 0
     try:
         with open(file.path, "rb", buffering=0) as source:
             if os.fstat(source.fileno()).st_size != file.size:

@@ -31,13 +31,18 @@ class Request:
 
 @dataclass
 class Step:
-    """Take at most ``take`` bytes of the body, then answer with ``status``, or with nothing at all."""
+    """Take at most ``take`` bytes of the body, then answer with ``status``, or with nothing at all.
+
+    ``pause`` and ``think``: seconds before the first byte is taken, and before the answer.
+    """
 
     status: int = 0
     body: str = ""
     take: int = ALL
     headers: dict[str, str] = field(default_factory=dict)
     hang: bool = False
+    pause: float = 0
+    think: float = 0
     reset: bool = False
 
 
@@ -80,7 +85,9 @@ class UploadProxy:
                     return
                 step = self.steps.pop(0) if len(self.steps) > 1 else self.steps[0]
                 self.requests.append(request)
+                self._released.wait(step.pause)
                 self._take(source, request, step.take)
+                self._released.wait(step.think)
                 if step.hang:
                     self._released.wait(60)
                 if step.status:
