@@ -17,8 +17,10 @@ from .._image.versions import SCHEMATIC_SHAPE, VERSION_SHAPE
 from .._pool.objects import InstanceType
 from .._pool.pool import Pool
 from .._pool.source import Source, resolve_source
+from .._storage.clone import ClonePrediction
 from .._storage.objects import Claim, DataVolume
 from .._storage.reading import dig, is_set, mapping
+from .clone_case import clone_of
 from .rule import NotRead
 from .state import ClusterState
 
@@ -149,6 +151,11 @@ class PoolCase:
         if self.claim is not None and self.claim.storage_request is not None:
             return Resolved(self.claim.storage_request, f"its claim in {GOLDEN_NAMESPACE}")
         return None
+
+    @cached_property
+    def clone(self) -> ClonePrediction | None:
+        """How its boot disks would be cloned; None for a pool that clones nothing. Never raises: what was not read is not known."""
+        return clone_of(self)
 
     @cached_property
     def has_cpu(self) -> bool:

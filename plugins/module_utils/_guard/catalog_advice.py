@@ -8,40 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .._image.golden import DEFAULT_SCHEMATIC, DEFAULT_TALOS, GOLDEN_NAMESPACE
-from .._image.versions import smallest_golden
 from .._pool.pool import POOL_DEFAULTS
 from .._storage.golden import FAILED, FAILING, LOST, NOT_PROGRESSING, WILL_NOT_FINISH, golden_state
-from .._storage.quantity import InvalidQuantity, to_bytes
 from .._storage.reading import dig
 from .advice import has_query, not_hex
 from .catalog import CatalogCase
 from .golden import FORCE_RENDER
 from .rule import Found, rule
-
-
-@rule(
-    "golden-too-small",
-    refuses=False,
-    chart=False,
-    cause="The raw image of this Talos release does not fit into the golden, so the import fails again and again.",
-    example="storage: 4Gi for v1.13.6, whose image has 4247Mi",
-    remedy="Give the golden at least 5Gi (6Gi is the platform's default); on a class with filesystem volumes leave room for the overhead.",
-)
-def golden_too_small(case: CatalogCase) -> Iterator[Found]:
-    for entry in case.entries:
-        needed = smallest_golden(entry.version)
-        try:
-            given = to_bytes(entry.storage)
-        except InvalidQuantity:
-            continue
-        if needed is not None and given < needed:
-            where = entry.origin("storage")
-            yield Found(
-                where,
-                f"{entry.subject} has storage {entry.storage} ({given} bytes, from {where}), but the image of Talos {entry.version} has "
-                f"{needed} bytes",
-                evidence={"storage": entry.storage, "storage_bytes": given, "image_bytes": needed},
-            )
 
 
 @rule(
@@ -68,34 +41,6 @@ def catalog_schematic_not_hex(case: CatalogCase) -> Iterator[Found]:
 def catalog_url_query(case: CatalogCase) -> Iterator[Found]:
     for entry in case.entries:
         yield from has_query(entry.image_factory_url, entry.origin("imageFactoryURL"))
-
-
-@rule(
-    "storage-class-unknown",
-    refuses=False,
-    chart=False,
-    cause="The golden's storage class does not exist, or no class is declared and the cluster has no default: the DataVolume then just "
-    "sits there without a status.",
-    example="storageClass: replicted",
-    remedy="Name an existing class.",
-)
-def catalog_class_unknown(case: CatalogCase) -> Iterator[Found]:
-    if not case.state.storage_classes:
-        return
-    known = case.state.names_of("storage_classes")
-    for entry in case.entries:
-        where, wanted = entry.origin("storageClass"), entry.storage_class or case.state.default_class.name
-        if case.state.storage_class(wanted) is None:
-            what = (
-                f"storage class {wanted} does not exist"
-                if wanted
-                else "no storage class is declared and there is no default"
-            )
-            yield Found(
-                where,
-                f"{entry.subject}: {what}; there are {', '.join(known)}",
-                evidence={"storageClass": wanted, "known": known},
-            )
 
 
 @rule(

@@ -25,6 +25,10 @@ _READS = {
     "storage_classes": "StorageClasses (storage.k8s.io)",
     "machine_deployments": "MachineDeployments (cluster.x-k8s.io)",
     "control_planes": "KamajiControlPlanes (controlplane.cluster.x-k8s.io)",
+    "storage_profiles": "StorageProfiles (cdi.kubevirt.io)",
+    "cdis": "CDI objects (cdi.kubevirt.io)",
+    "snapshot_classes": "VolumeSnapshotClasses (snapshot.storage.k8s.io)",
+    "csi_drivers": "CSIDrivers (storage.k8s.io)",
     "instance_types": "VirtualMachineClusterInstancetypes (instancetype.kubevirt.io)",
 }
 

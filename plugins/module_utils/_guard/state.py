@@ -25,6 +25,7 @@ from .._pool.schema import POOL_SCHEMA, Checker
 from .._storage.classes import DefaultClass, default_class
 from .._storage.objects import Claim, DataVolume, Meta, StorageClass, StorageProfile
 from .._storage.reading import mapping, text
+from .._storage.settings import Cdi, CdiConfig, CsiDriver, SnapshotClass, Volume
 
 T = TypeVar("T")
 Raw = Iterable[Mapping[str, Any]]
@@ -41,19 +42,36 @@ _KINDS: Mapping[str, tuple[str, Callable[[Mapping[str, Any]], Any]]] = {
     "Kubernetes": ("parents", Parent.from_api),
     "HelmRelease": ("helm_releases", HelmRelease.from_api),
     "StorageProfile": ("storage_profiles", StorageProfile.from_api),
+    "CDI": ("cdis", Cdi.from_api),
+    "CDIConfig": ("cdi_configs", CdiConfig.from_api),
+    "VolumeSnapshotClass": ("snapshot_classes", SnapshotClass.from_api),
+    "CSIDriver": ("csi_drivers", CsiDriver.from_api),
+    "PersistentVolume": ("persistent_volumes", Volume.from_api),
 }
 _KNOWN_FIELDS = Checker.of(POOL_SCHEMA)
 # A plain list of objects says nothing about these unless it holds one: their absence is not evidence.
-_SILENT_WHEN_ABSENT = frozenset({"parents", "helm_releases", "storage_profiles"})
+_SILENT_WHEN_ABSENT = frozenset(
+    {
+        "parents",
+        "helm_releases",
+        "storage_profiles",
+        "cdis",
+        "cdi_configs",
+        "snapshot_classes",
+        "csi_drivers",
+        "persistent_volumes",
+    }
+)
 
 
 @dataclass(frozen=True)
 class ClusterState:
     """A snapshot. Every tuple may be None: not read, or not allowed to be read.
 
-    ``clone_override`` is CDI's ``cloneStrategyOverride``, blank when unset, None when unknown. ``pool_schema`` maps the ``spec``
-    properties that the cluster publishes for KubernetesNodes. ``cluster_values`` maps a namespace to the ``_cluster`` values of its charts.
-    ``talos_windows`` are the Kubernetes minors each Talos minor supports, None for the table that comes with us.
+    ``denied`` names the tuples that were asked for and not given; rules of advice tell those apart from what nobody asked for.
+    ``pool_schema`` maps the ``spec`` properties that the cluster publishes for KubernetesNodes. ``cluster_values`` maps a namespace
+    to the ``_cluster`` values of its charts. ``talos_windows`` are the Kubernetes minors each Talos minor supports, None for the
+    table that comes with us.
     ``planned_goldens`` maps the name of a golden that an earlier step of the same run brings to its catalog entry.
     """
 
@@ -68,7 +86,12 @@ class ClusterState:
     parents: tuple[Parent, ...] | None = None
     helm_releases: tuple[HelmRelease, ...] | None = None
     storage_profiles: tuple[StorageProfile, ...] | None = None
-    clone_override: str | None = None
+    cdis: tuple[Cdi, ...] | None = None
+    cdi_configs: tuple[CdiConfig, ...] | None = None
+    snapshot_classes: tuple[SnapshotClass, ...] | None = None
+    csi_drivers: tuple[CsiDriver, ...] | None = None
+    persistent_volumes: tuple[Volume, ...] | None = None
+    denied: frozenset[str] = frozenset()
     pool_schema: Mapping[str, Any] | None = None
     cluster_values: Mapping[str, Mapping[str, Any]] | None = None
     planned_goldens: Mapping[str, CatalogEntry] = field(default_factory=dict)
@@ -78,8 +101,8 @@ class ClusterState:
     def from_objects(cls, objects: Raw, **known: Any) -> ClusterState:
         """A state from one list of objects of any kinds; ``known`` sets further fields (``pool_schema=...``).
 
-        The list counts as complete for every kind except control-plane applications, releases and storage profiles, which count as
-        not read when it holds none. Kinds that no rule reads are ignored.
+        The list counts as complete for every kind except control-plane applications, releases and what is read for the prediction of
+        clones only; these count as not read when it holds none. Kinds that no rule reads are ignored.
         """
         found: dict[str, list[Any]] = {name: [] for name, _ in _KINDS.values() if name not in _SILENT_WHEN_ABSENT}
         for obj in objects:
@@ -87,8 +110,6 @@ class ClusterState:
             if kind in _KINDS:
                 name, build = _KINDS[kind]
                 found.setdefault(name, []).append(build(obj))
-            elif kind == "CDI":
-                known.setdefault("clone_override", text(obj, "spec", "cloneStrategyOverride"))
         fields: dict[str, Any] = {name: tuple(values) for name, values in found.items()}
         return cls(**(fields | known))
 
@@ -151,6 +172,31 @@ class ClusterState:
     def profile(self, name: str) -> StorageProfile | None:
         return self._profiles.get(name)
 
+    @property
+    def classes_by_name(self) -> Mapping[str, StorageClass] | None:
+        return None if self.storage_classes is None else self._classes
+
+    @property
+    def profiles_by_name(self) -> Mapping[str, StorageProfile] | None:
+        return None if self.storage_profiles is None else self._profiles
+
+    @cached_property
+    def driver_names(self) -> frozenset[str] | None:
+        return None if self.csi_drivers is None else frozenset(item.meta.name for item in self.csi_drivers)
+
+    @property
+    def cdi(self) -> Cdi | None:
+        """The CDI object; there is one, whatever its name."""
+        return self.cdis[0] if self.cdis else None
+
+    @property
+    def cdi_config(self) -> CdiConfig | None:
+        return self.cdi_configs[0] if self.cdi_configs else None
+
+    def claims_driver(self, namespace: str, claim: str) -> str | None:
+        """CSI driver of the volume that a claim has; None when the volume is not known or no CSI driver made it."""
+        return self._drivers_of_claims.get((namespace, claim)) or None
+
     def parent(self, namespace: str, name: str) -> Parent | None:
         return self._parents.get((namespace, name))
 
@@ -196,6 +242,10 @@ class ClusterState:
     @cached_property
     def _profiles(self) -> dict[str, StorageProfile]:
         return {item.name: item for item in self.storage_profiles or ()}
+
+    @cached_property
+    def _drivers_of_claims(self) -> dict[tuple[str, str], str]:
+        return {item.claim: item.driver for item in self.persistent_volumes or ()}
 
     @cached_property
     def _disks(self) -> dict[tuple[str, str], tuple[DataVolume, ...]]:

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .._image.golden import GOLDEN_NAMESPACE
-from .._storage.objects import StorageClass
 from .._storage.quantity import InvalidQuantity, chart_amount, parse_quantity, to_bytes
-from .case import PoolCase, Resolved
+from .case import PoolCase
 from .golden import FORCE_RENDER
 from .rule import Found, rule
 
@@ -128,74 +127,6 @@ def disk_size_unreadable(case: PoolCase) -> Iterator[Found]:
 
 
 @rule(
-    "class-not-expandable",
-    refuses=False,
-    chart=False,
-    cause="The clone is made at the golden's size and then grown, and the class does not allow growing: CDI then does not clone "
-    "inside the storage at all.",
-    example="diskSize 20Gi, golden 6Gi, class with allowVolumeExpansion: false",
-    remedy="Allow volume expansion on the class, or make diskSize equal to the golden's size.",
-)
-def class_not_expandable(case: PoolCase) -> Iterator[Found]:
-    found = _class_of(case)
-    if found is None or found[1].expandable or case.golden_size is None:
-        return
-    written, size = case.pool.disk_size, case.golden_size.value
-    if chart_amount(written) > chart_amount(size):
-        yield Found(
-            "storageClass",
-            f"diskSize {written} is larger than golden image {case.source.golden} ({size}), but storage class {found[0].value} does not "
-            "allow volume expansion",
-            evidence={"class": found[0].value, "class_from": found[0].origin, "diskSize": written, "golden_size": size},
-        )
-
-
-@rule(
-    "clone-strategy-copy",
-    refuses=False,
-    chart=False,
-    cause="CDI is set to copy instead of cloning inside the storage, so a builtin pool transfers the image over the network for "
-    "every worker.",
-    example="CDI spec.cloneStrategyOverride: copy",
-    remedy="Set cloneStrategyOverride of the CDI package to csi-clone or snapshot, or the cloneStrategy of the class's StorageProfile.",
-)
-def clone_strategy_copy(case: PoolCase) -> Iterator[Found]:
-    if not case.clones or case.state.clone_override is None:
-        return
-    strategy, origin = case.state.clone_override, "CDI spec.cloneStrategyOverride"
-    if not strategy and case.pool_class.value:
-        profile = case.state.profile(case.pool_class.value)
-        strategy, origin = (profile.clone_strategy if profile else ""), f"StorageProfile {case.pool_class.value}"
-    if strategy == "copy":
-        yield Found(
-            "osImage.builtin",
-            f"{origin} is copy, so every worker disk is copied over the network instead of cloned inside the storage",
-            evidence={"strategy": strategy, "strategy_from": origin},
-        )
-
-
-@rule(
-    "volume-mode-differs",
-    refuses=False,
-    chart=False,
-    cause="The golden's volume and the volumes of the pool's class have different modes (Block and Filesystem), which clones do not cross.",
-    example="golden Block, class whose profile says Filesystem",
-    remedy="Import a golden, as a new catalog entry, on a class of the same volume mode as the pool's.",
-)
-def volume_mode_differs(case: PoolCase) -> Iterator[Found]:
-    if not case.clones or case.claim is None:
-        return
-    profile = case.state.profile(case.pool_class.value)
-    golden, pool = case.claim.volume_mode, profile.volume_mode if profile else ""
-    if golden and pool and golden != pool:
-        yield Found(
-            "storageClass",
-            f"golden image {case.source.golden} is a {golden} volume, but storage class {case.pool_class.value} gives {pool} volumes",
-            evidence={"golden_mode": golden, "pool_mode": pool, "class": case.pool_class.value},
-        )
-
-
-@rule(
     "storage-class-unknown",
     refuses=False,
     chart=False,
@@ -234,16 +165,6 @@ def default_class_ambiguous(case: PoolCase) -> Iterator[Found]:
             f"no storage class is declared, and the default is not clear: {found.name} is taken ({found.why})",
             evidence={"taken": found.name, "marked": list(found.candidates), "annotation": found.annotation},
         )
-
-
-def _class_of(case: PoolCase) -> tuple[Resolved, StorageClass] | None:
-    """The pool's class object, when the pool clones and the class is known."""
-    if not case.clones:
-        return None
-    resolved: Resolved = case.pool_class
-    found = case.state.storage_class(resolved.value)
-    # Kubernetes reads an absent allowVolumeExpansion as false, but a hand-written list often leaves it out.
-    return None if found is None or found.expandable is None else (resolved, found)
 
 
 def _bytes(value: object) -> int | None:

@@ -7,7 +7,21 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from . import advice, catalog, catalog_advice, golden, kubelet, ownership, schema, shape, sizing, storage, window
+from . import (
+    advice,
+    catalog,
+    catalog_advice,
+    catalog_storage,
+    cloning,
+    golden,
+    kubelet,
+    ownership,
+    schema,
+    shape,
+    sizing,
+    storage,
+    window,
+)
 from .importing import IMPORT_RULES
 from .retire import RETIRE_RULES
 from .rule import Rule
@@ -61,9 +75,13 @@ POOL_RULES: tuple[Rule, ...] = (
     golden.golden_unusable,
     storage.disk_smaller_than_capacity,
     storage.disk_size_unreadable,
-    storage.class_not_expandable,
-    storage.clone_strategy_copy,
-    storage.volume_mode_differs,
+    cloning.pool_profile_incomplete,
+    cloning.class_not_expandable,
+    cloning.clone_strategy_copy,
+    cloning.volume_mode_differs,
+    cloning.drivers_differ,
+    cloning.no_snapshot_class,
+    cloning.csi_driver_missing,
     storage.storage_class_unknown,
     storage.default_class_ambiguous,
     window.talos_window_unlisted,
@@ -84,11 +102,13 @@ CATALOG_RULES: tuple[Rule, ...] = (
     catalog.golden_immutable,
     catalog.catalog_unknown_field,
     catalog.storage_format,
-    catalog_advice.golden_too_small,
+    catalog_storage.golden_too_small,
+    catalog_storage.catalog_class_unknown,
+    catalog_storage.catalog_profile_incomplete,
+    catalog_storage.scratch_class_unresolved,
     catalog_advice.golden_in_trouble,
     catalog_advice.catalog_schematic_not_hex,
     catalog_advice.catalog_url_query,
-    catalog_advice.catalog_class_unknown,
     catalog_advice.catalog_default_ambiguous,
     catalog_advice.default_pair_missing,
     catalog_advice.default_class_differs,

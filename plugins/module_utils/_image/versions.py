@@ -125,14 +125,18 @@ def supported_pair(talos: str, kubernetes: str, windows: Mapping[str, tuple[int,
     return window is not None and minor is not None and minor[0] == 1 and window[0] <= minor[1] <= window[1]
 
 
-def smallest_golden(talos: str) -> int | None:
-    """Bytes of the raw openstack image (amd64, default bootloader), which a golden must hold; None for an unknown release."""
+def smallest_golden(talos: str, bootloader: str = "") -> int | None:
+    """Bytes of the raw openstack image (amd64), which a golden must hold; None for an unknown release.
+
+    ``bootloader`` is that of the schematic. Blank means Talos' default, since 1.10 both of them, which needs room for two; a
+    schematic that names one (``sd-boot``, ``grub``) has a smaller image. An embedded image cache adds more, which nobody can tell.
+    """
     minor = kubernetes_minor(minor_of(talos))
     if minor is None or minor[0] != 1:
         return None
-    if minor[1] >= 11:
-        return 4247 * _MIB
-    return (2247 if minor[1] == 10 else 1246) * _MIB
+    boot = 2000 if minor[1] >= 11 else 1000
+    both = minor[1] >= 10 and bootloader not in ("sd-boot", "grub")
+    return (246 + boot + (1 + boot if both else 0)) * _MIB
 
 
 def checked_pair(schematic_id: str, version: str) -> tuple[str, str]:

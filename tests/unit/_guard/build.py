@@ -7,6 +7,7 @@ from typing import Any
 
 SCHEMATIC = "ce4c980550dd2ab1b17bbf2b08801c7eb59418eafe8f279833297925d67c7515"
 GOLDEN = f"talos-worker-{SCHEMATIC}-v1.13.6"
+DRIVER = "linstor.csi.linbit.com"
 NAMESPACE, POOL = "tenant-test", "kubernetes-myk8s-md0"
 SIZED = {"cluster": "myk8s", "instanceType": "", "resources": {"cpu": 2, "memory": "4Gi"}}
 CLONE = {**SIZED, "osImage": {"builtin": {}}}
@@ -79,10 +80,14 @@ def disk(
 
 
 def storage_class(
-    name: str, *marks: str, created: str = "2026-01-01T00:00:00Z", expandable: bool | None = None
+    name: str,
+    *marks: str,
+    created: str = "2026-01-01T00:00:00Z",
+    expandable: bool | None = None,
+    driver: str = DRIVER,
 ) -> dict[str, Any]:
     metadata = {"name": name, "creationTimestamp": created, "annotations": dict.fromkeys(marks, "true")}
-    found: dict[str, Any] = {"kind": "StorageClass", "metadata": metadata, "provisioner": "linstor.csi.linbit.com"}
+    found: dict[str, Any] = {"kind": "StorageClass", "metadata": metadata, "provisioner": driver}
     return found if expandable is None else {**found, "allowVolumeExpansion": expandable}
 
 
@@ -116,14 +121,34 @@ def release(kind: str = "KubernetesNodes", app: str = "myk8s-md0", suspend: bool
     return {"kind": "HelmRelease", "metadata": metadata, "spec": {"suspend": suspend}}
 
 
-def profile(name: str, mode: str = "Block", strategy: str = "") -> dict[str, Any]:
-    status = {"claimPropertySets": [{"volumeMode": mode, "accessModes": ["ReadWriteMany"]}], "cloneStrategy": strategy}
-    return {"kind": "StorageProfile", "metadata": {"name": name}, "status": status}
+def profile(
+    name: str, mode: str = "Block", strategy: str = "", snapshots: str = "", minimum: str = "", access: bool = True
+) -> dict[str, Any]:
+    sets = [{"volumeMode": mode, "accessModes": ["ReadWriteMany"]}] if access else []
+    status = {"claimPropertySets": sets, "cloneStrategy": strategy, "snapshotClass": snapshots}
+    notes = {"cdi.kubevirt.io/minimumSupportedPvcSize": minimum} if minimum else {}
+    return {"kind": "StorageProfile", "metadata": {"name": name, "annotations": notes}, "status": status}
 
 
-def cdi(override: str | None) -> dict[str, Any]:
-    return {
-        "kind": "CDI",
-        "metadata": {"name": "cdi"},
-        "spec": {} if override is None else {"cloneStrategyOverride": override},
-    }
+def cdi(override: str | None, scratch: str = "", version: str = "v1.64.0") -> dict[str, Any]:
+    spec: dict[str, Any] = {} if override is None else {"cloneStrategyOverride": override}
+    spec["config"] = {"scratchSpaceStorageClass": scratch} if scratch else {}
+    return {"kind": "CDI", "metadata": {"name": "cdi"}, "spec": spec, "status": {"observedVersion": version}}
+
+
+def cdi_config(general: str = "0.06", **of_class: str) -> dict[str, Any]:
+    overhead = {"global": general, "storageClass": of_class}
+    return {"kind": "CDIConfig", "metadata": {"name": "config"}, "status": {"filesystemOverhead": overhead}}
+
+
+def snapshot_class(name: str = "snaps", driver: str = DRIVER) -> dict[str, Any]:
+    return {"kind": "VolumeSnapshotClass", "metadata": {"name": name}, "driver": driver}
+
+
+def csi_driver(name: str = DRIVER) -> dict[str, Any]:
+    return {"kind": "CSIDriver", "metadata": {"name": name}}
+
+
+def volume(driver: str = DRIVER, name: str = GOLDEN) -> dict[str, Any]:
+    spec = {"csi": {"driver": driver}, "claimRef": {"namespace": "cozy-public", "name": name}}
+    return {"kind": "PersistentVolume", "metadata": {"name": f"pv-{name[:9]}"}, "spec": spec}

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .build import BETA, GA, SCHEMATIC, golden, storage_class
+from .build import BETA, GA, SCHEMATIC, cdi, cdi_config, golden, profile, storage_class
 from .table import FAILING
 
 HEX = "a" * 64
@@ -50,6 +50,12 @@ def live(**change: Any) -> dict[str, Any]:
     return golden(**{"name": NAME, "url": URL, **change})
 
 
+def default(**change: Any) -> dict[str, Any]:
+    return {"images": [{**DEFAULT, **change}]}
+
+
+FILES = profile("replicated", mode="Filesystem")
+
 CATALOG_ROWS: tuple[CatalogRow, ...] = (
     row("defaults", {}),
     row("one", entry()),
@@ -87,7 +93,7 @@ CATALOG_ROWS: tuple[CatalogRow, ...] = (
         {"images": [{"version": "v1.13.6"}, {"version": "v1.13.6"}]},
         says="entry-schematic-required entry-schematic-required",
     ),
-    row("storage-zero", entry(storage="0"), says="storage-format", hints="golden-too-small"),
+    row("storage-zero", entry(storage="0"), says="storage-format"),
     row("schematic-upper", entry(schematicID="A" * 64), says="schematic-format"),
     row("schematic-newline", entry(schematicID=HEX + "\n"), says="schematic-format"),
     row("schematic-number", entry(schematicID=12345), says="schematic-format", hints="schematic-not-hex"),
@@ -148,19 +154,96 @@ CATALOG_ROWS: tuple[CatalogRow, ...] = (
     row("unknown-key", {"storageclass": "x"}, says="unknown-field"),
     row("unknown-entry-key", entry(schematicId="x"), says="unknown-field"),
     row("storage-bad", entry(storage="6 Gi"), says="storage-format"),
-    row("storage-negative", entry(storage="-6Gi"), says="storage-format", hints="golden-too-small"),
+    row("storage-negative", entry(storage="-6Gi"), says="storage-format"),
     row("storage-small", entry(storage="4Gi"), hints="golden-too-small"),
+    row("storage-small-for-any-bootloader", entry(storage="2245Mi"), says="golden-too-small"),
+    row("storage-fits-one-bootloader", entry(storage="2246Mi"), hints="golden-too-small"),
+    row("storage-small-default", default(storage="4246Mi"), says="golden-too-small", alone=True),
+    row("storage-exact-default", default(storage="4247Mi"), alone=True),
+    row(
+        "storage-small-importing",
+        default(storage="4Gi"),
+        golden("ImportInProgress", size="4Gi"),
+        hints="golden-too-small",
+        alone=True,
+    ),
+    row("storage-small-yet-ready", default(storage="4Gi"), golden(size="4Gi"), alone=True),
+    row("storage-small-files", default(storage="4246Mi"), FILES, says="golden-too-small", alone=True),
+    row("storage-exact-files", default(storage="4247Mi"), FILES, hints="golden-too-small", alone=True),
+    row("storage-just-short-files", default(storage="4262Mi"), FILES, hints="golden-too-small", alone=True),
+    row("storage-just-enough-files", default(storage="4263Mi"), FILES, alone=True),
+    row("storage-files-other-class", default(storage="4247Mi"), profile("local", mode="Filesystem"), alone=True),
+    row(
+        "storage-files-default-class",
+        {**default(storage="4247Mi"), "storageClass": ""},
+        REPLICATED,
+        FILES,
+        hints="golden-too-small",
+        alone=True,
+    ),
+    row("storage-files-no-overhead", default(storage="4247Mi"), FILES, cdi_config("0"), alone=True),
+    row("storage-files-overhead-of-class", default(storage="4247Mi"), FILES, cdi_config(replicated="0"), alone=True),
+    row(
+        "storage-files-overhead-of-other-class",
+        default(storage="4247Mi"),
+        FILES,
+        cdi_config(local="0"),
+        hints="golden-too-small",
+        alone=True,
+    ),
+    row("storage-small-raised", default(storage="4Gi"), profile("replicated", minimum="10Gi"), alone=True),
+    row(
+        "storage-small-raised-too-little",
+        default(storage="4Gi"),
+        profile("replicated", minimum="4246Mi"),
+        says="golden-too-small",
+        alone=True,
+    ),
+    row(
+        "profile-incomplete", entry(), profile("replicated", access=False), says="profile-incomplete profile-incomplete"
+    ),
+    row("profile-incomplete-live", entry(), live(), golden(), profile("replicated", access=False)),
+    row("profile-incomplete-other", entry(), profile("local", access=False)),
+    row("scratch-configured", default(), REPLICATED, storage_class("fast"), cdi("", scratch="fast"), alone=True),
+    row(
+        "scratch-configured-missing",
+        default(),
+        REPLICATED,
+        cdi("", scratch="fast"),
+        hints="scratch-class-unresolved",
+        alone=True,
+    ),
+    row("scratch-default", default(), REPLICATED, cdi(""), alone=True),
+    row("scratch-of-golden", default(), storage_class("replicated"), cdi(""), alone=True),
+    row(
+        "scratch-none",
+        {**default(), "storageClass": ""},
+        storage_class("x"),
+        cdi(""),
+        says="storage-class-unknown",
+        hints="scratch-class-unresolved",
+        alone=True,
+    ),
+    row("scratch-configured-missing-live", default(), REPLICATED, golden(), cdi("", scratch="fast"), alone=True),
+    row("scratch-classes-unknown", default(), cdi("", scratch="fast"), alone=True),
     row("storage-exact", entry(storage="4247Mi")),
     row("storage-small-old-talos", entry(storage="2Gi", version="v1.9.6")),
     row("storage-small-unknown-talos", entry(storage="1Gi", version="v2.0.0")),
-    row("class-unknown", entry(storageClass="replicted"), REPLICATED, hints="storage-class-unknown"),
+    row("class-unknown", entry(storageClass="replicted"), REPLICATED, says="storage-class-unknown"),
+    row(
+        "class-unknown-live",
+        entry(storageClass="replicted"),
+        live(storage_class="replicted"),
+        REPLICATED,
+        hints="storage-class-unknown",
+    ),
     row("class-known", entry(), REPLICATED),
     row("classes-unknown", entry(storageClass="replicted")),
     row(
         "no-class-no-default",
         {"storageClass": "", "images": [DEFAULT]},
         storage_class("x"),
-        hints="storage-class-unknown",
+        says="storage-class-unknown",
         alone=True,
     ),
     row("no-class-default", {"storageClass": "", "images": [DEFAULT]}, REPLICATED, alone=True),

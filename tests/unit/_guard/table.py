@@ -27,6 +27,7 @@ from .build import (
     cdi,
     claim,
     control_plane,
+    csi_driver,
     deployment,
     disk,
     golden,
@@ -34,13 +35,16 @@ from .build import (
     parent,
     profile,
     release,
+    snapshot_class,
     storage_class,
+    volume,
 )
 
 OLD, NEW = "2025-01-01T00:00:00Z", "2026-06-01T00:00:00Z"
 NEWER_SCHEMA = POOL_SCHEMA
 OLDER_SCHEMA = {key: value for key, value in POOL_SCHEMA.items() if key not in ("substrate", "osImage")}
 SUSPENDED = ("release-suspended",)
+NO_SNAPSHOT = "no-snapshot-class"
 
 
 @dataclass(frozen=True)
@@ -260,6 +264,7 @@ CLASSES = (
         READY,
         claim(mode="Block"),
         {"kind": "StorageProfile", "metadata": {"name": "replicated"}},
+        says="profile-incomplete",
     ),
     row("differ", {**CLONE, "storageClass": "local"}, READY, LOCAL, DEFAULT, says="storage-class-mismatch"),
     row(
@@ -431,6 +436,63 @@ CLASSES = (
     row("mode-profile-silent", CLONE, READY, claim(mode="Block"), profile("replicated", mode="")),
     row("mode-of-factory", SIZED, READY, claim(mode="Filesystem"), profile("replicated")),
     row("mode-other-class", CLONE, READY, claim(mode="Filesystem"), profile("local")),
+    row(
+        "mode-of-planned-files",
+        CLONE,
+        READY,
+        claim(mode="Filesystem", size="7Gi"),
+        profile("replicated", mode="Filesystem"),
+    ),
+    row("drivers-equal", CLONE, READY, claim(), DEFAULT, volume()),
+    row("drivers-differ", CLONE, READY, claim(), DEFAULT, volume("ebs.csi.aws.com"), hints="drivers-differ"),
+    row("drivers-of-other-volume", CLONE, READY, claim(), DEFAULT, volume("ebs.csi.aws.com", name="talos-other")),
+    row(
+        "drivers-differ-by-class",
+        {**CLONE, "storageClass": "local"},
+        READY,
+        DEFAULT,
+        storage_class("local", driver="local.csi"),
+        says="storage-class-mismatch",
+        hints="drivers-differ",
+    ),
+    row(
+        "snapshot-without-class", CLONE, READY, DEFAULT, cdi("snapshot"), snapshot_class(driver="x"), hints=NO_SNAPSHOT
+    ),
+    row("snapshot-with-class", CLONE, READY, DEFAULT, cdi("snapshot"), snapshot_class()),
+    row("snapshot-classes-unknown", CLONE, READY, DEFAULT, cdi("snapshot")),
+    row("snapshot-not-asked", CLONE, READY, DEFAULT, cdi("csi-clone"), snapshot_class(driver="x")),
+    row(
+        "snapshot-named-class-missing",
+        CLONE,
+        READY,
+        DEFAULT,
+        cdi("snapshot"),
+        snapshot_class(),
+        profile("replicated", snapshots="gone"),
+        hints=NO_SNAPSHOT,
+    ),
+    row("csi-driver-there", CLONE, READY, DEFAULT, csi_driver()),
+    row("csi-driver-missing", CLONE, READY, DEFAULT, csi_driver("x"), hints="csi-driver-missing"),
+    row("csi-driver-missing-of-factory", SIZED, READY, DEFAULT, csi_driver("x")),
+    row("profile-incomplete", CLONE, READY, profile("replicated", access=False), says="profile-incomplete"),
+    row("profile-incomplete-of-factory", SIZED, profile("replicated", access=False), says="profile-incomplete"),
+    row("profile-incomplete-other", CLONE, READY, profile("local", access=False)),
+    row(
+        "profile-incomplete-default-class",
+        {**CLONE, "storageClass": ""},
+        READY,
+        DEFAULT,
+        profile("replicated", access=False),
+        says="profile-incomplete",
+    ),
+    row(
+        "expansion-by-capacity",
+        {**CLONE, "diskSize": "7Gi"},
+        READY,
+        claim(capacity="8Gi"),
+        storage_class("replicated", expandable=False),
+        hints="disk-smaller-than-capacity",
+    ),
 )
 
 SIZES = (

@@ -218,9 +218,9 @@ def test_state_ignores_other_kinds_and_keeps_silence_apart_from_absence():
         state.parents,
         state.helm_releases,
         state.storage_profiles,
-        state.clone_override,
+        state.cdi,
     ) == (1, None, None, None, None)
-    assert ClusterState.from_objects([{"kind": "CDI", "spec": {}}]).clone_override == ""
+    assert ClusterState.from_objects([{"kind": "CDI", "spec": {}}]).cdi.override == ""
     lists = ClusterState.from_lists(data_volumes=None, claims=[], pool_schema={"a": {}})
     assert (lists.data_volumes, lists.claims, lists.storage_classes, lists.pool_schema) == (None, (), None, {"a": {}})
 

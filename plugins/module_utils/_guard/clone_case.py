@@ -1,0 +1,97 @@
+# Copyright (c) 2026, The cozystack.worker_image contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How the boot disks of a pool would be cloned, from what is known of its cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from .._image.golden import GOLDEN_NAMESPACE
+from .._storage.clone import ClonePrediction, predict_clone
+from .._storage.clone_facts import CloneQuestion, CloneSource
+from .._storage.objects import Claim
+from .._storage.quantity import InvalidQuantity, to_bytes
+from .._storage.settings import DEFAULT_OVERHEAD, FILESYSTEM, claim_request, mode_of
+from .rule import NotRead
+
+if TYPE_CHECKING:
+    from .case import PoolCase
+
+T = TypeVar("T")
+
+
+def clone_of(case: PoolCase) -> ClonePrediction | None:
+    """The prediction for a pool that clones a golden; None for other pools. What was not read counts as not known."""
+    return predict_clone(question_of(case)) if case.clones else None
+
+
+def question_of(case: PoolCase) -> CloneQuestion:
+    """What is known of the clone of a pool's boot disk."""
+    state = case.state
+    found = _told(lambda: case.pool_class)
+    return CloneQuestion(
+        source=_source(case),
+        disk_size=bytes_of(case.pool.disk_size),
+        class_name=found.value if found is not None else None,
+        classes=state.classes_by_name,
+        profiles=state.profiles_by_name,
+        snapshot_classes=state.snapshot_classes,
+        drivers=state.driver_names,
+        cdi=state.cdi,
+        config=state.cdi_config,
+    )
+
+
+def _source(case: PoolCase) -> CloneSource:
+    """The golden as it is, else as its DataVolume or catalog entry says that it will be, else nothing but that it is not there."""
+    if _told(lambda: case.golden_exists or case.planned is not None) is not True:
+        return CloneSource(ready=_told(lambda: case.golden_exists))
+    found, size = _told(lambda: case.golden_class), _told(lambda: case.golden_size)
+    name = found.value if found is not None else None
+    declared = bytes_of(size.value) if size is not None else None
+    claim = _told(lambda: case.claim)
+    ready = _told(lambda: case.volume is None or case.volume.phase == "Succeeded")
+    if claim is not None:
+        return _of_claim(case, claim, name, declared, ready)
+    mode = mode_of((case.state.profiles_by_name or {}).get(name or "")) or None
+    return CloneSource(
+        name, declared, _future_request(case, name, declared, mode), None, mode, None, ready and case.planned is None
+    )
+
+
+def _of_claim(case: PoolCase, claim: Claim, name: str | None, declared: int | None, ready: bool | None) -> CloneSource:
+    return CloneSource(
+        class_name=claim.storage_class or name,
+        size=declared,
+        request=bytes_of(claim.storage_request),
+        capacity=bytes_of(claim.capacity),
+        mode=claim.volume_mode or None,
+        driver=case.state.claims_driver(GOLDEN_NAMESPACE, claim.name),
+        ready=ready,
+    )
+
+
+def _future_request(case: PoolCase, name: str | None, declared: int | None, mode: str | None) -> int | None:
+    """What the golden's claim will ask for; None while the overhead of its file system is not known."""
+    config = case.state.cdi_config
+    if declared is None or mode is None or (mode == FILESYSTEM and config is None):
+        return None
+    share = config.share(name or "") if config is not None else DEFAULT_OVERHEAD  # counts for file systems only
+    return claim_request(declared, mode, share, (case.state.profiles_by_name or {}).get(name or ""))
+
+
+def bytes_of(written: object) -> int | None:
+    """A size in bytes; None for what is none."""
+    try:
+        return to_bytes(written)
+    except InvalidQuantity:
+        return None
+
+
+def _told(ask: Callable[[], T]) -> T | None:
+    try:
+        return ask()
+    except NotRead:
+        return None
