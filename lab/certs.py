@@ -18,6 +18,7 @@ _SERVER, _CLIENT = ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_A
 _LOCAL = ("localhost", "127.0.0.1")
 # The aggregator dials the external name `localhost`, but verifies the certificate by the name of the Service.
 _APPS_API = (*_LOCAL, "cozystack-api.cozy-system.svc")
+_CDI_API = (*_LOCAL, "cdi-api.cozy-kubevirt-cdi.svc")
 _APISERVER = (*_LOCAL, "::1", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "10.96.0.1")
 
 
@@ -94,15 +95,22 @@ class Authority:
 
 
 def write(folder: Path) -> None:
-    """Fill ``folder``: ca, apiserver, etcd, admin, apps-api, front-proxy-ca, front-proxy-client (.crt, .key), sa.*."""
+    """Fill ``folder``: ca, apiserver, etcd, admin, apps-api, front-proxy-ca, front-proxy-client, image-source-ca, image-source
+    (.crt, .key), sa.*."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     authority = Authority(folder, "ca", "lab-ca")
     authority.issue("apiserver", "kube-apiserver", (_SERVER, _CLIENT), _APISERVER)
     authority.issue("etcd", "etcd", (_SERVER, _CLIENT), _LOCAL)
     authority.issue("admin", "lab-admin", (_CLIENT,), organization="system:masters")
     authority.issue("apps-api", "apps-api", (_SERVER,), _APPS_API)
+    authority.issue("cdi-api", "cdi-api", (_SERVER,), _CDI_API)
+    Authority(folder, "upload-ca", "lab-upload-ca").issue("upload-proxy", "cdi-uploadproxy", (_SERVER,), _LOCAL)
     Authority(folder, "front-proxy-ca", "lab-front-proxy-ca").issue(
         "front-proxy-client", "front-proxy-client", (_CLIENT,)
+    )
+    # Nobody trusts this one until told to: the private authority of an isolated site.
+    Authority(folder, "image-source-ca", "lab-image-source-ca").issue(
+        "image-source", "image-source", (_SERVER,), _LOCAL
     )
     signer = ec.generate_private_key(ec.SECP256R1())
     _write_key(folder / "sa.key", signer)

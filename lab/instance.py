@@ -221,8 +221,12 @@ def _describe(home: Path, port: int, options: Options, versions: dict[str, str])
         "audit_log": str(home / "audit.log"),
         "volumes": str(home / "volumes"),
         "image_source": None,
+        "image_source_tls": None,
+        "image_source_ca": None,
         "control": None,
         "apps_api": options.apps_api,
+        "upload_proxy": None,
+        "upload_proxy_ca": None,
         "versions": versions,
         "options": options.describe(),
     }
@@ -269,7 +273,8 @@ def status(home: Path) -> tuple[str, bool]:
     fine = healthy(home)
     state = "up" if fine else f"broken, {', '.join(missing)} ended" if missing else "not ready"
     rows = [("lab", state), ("home", str(home)), ("options", known["options"])]
-    rows += [(key, known[key]) for key in ("apiserver", "image_source", "control", "apps_api") if known.get(key)]
+    addresses = ("apiserver", "image_source", "image_source_tls", "control", "apps_api")
+    rows += [(key, known[key]) for key in addresses if known.get(key)]
     versions = known["versions"]
     rows.append(("versions", f"etcd {versions['etcd']}, kubernetes {versions['kubernetes']}"))
     for name, process in known["processes"].items():
