@@ -16,7 +16,9 @@ from .errors import KubeError, error_of_answer
 from .resources import Resource
 from .transport import Answer, NoAnswer, StreamRefused, Transport
 
+JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
+METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 # The body was not processed: trying again cannot do anything twice.
 _TRY_AGAIN = frozenset({429, 503})
 _TRY_AGAIN_READ = _TRY_AGAIN | {500, 502, 504}
@@ -26,6 +28,10 @@ def subject_of(resource: Resource, namespace: str | None = None, name: str | Non
     """ "KubernetesNodes tenant-a/shop-md0", as every message names things."""
     where = "/".join(part for part in (namespace, name) if part)
     return f"{resource.kind} {where}".strip()
+
+
+def _objects(answer: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [item for item in answer["items"] if isinstance(item, dict)]
 
 
 class Client:
@@ -47,7 +53,15 @@ class Client:
         return base * random.uniform(0.8, 1.2)
 
     def _exchange(
-        self, verb: str, subject: str, method: str, path: str, query: Mapping[str, str], body: Any, content_type: str
+        self,
+        verb: str,
+        subject: str,
+        method: str,
+        path: str,
+        query: Mapping[str, str],
+        body: Any,
+        content_type: str,
+        accept: str = JSON,
     ) -> bytes:
         data = None if body is None else json.dumps(body, separators=(",", ":")).encode()
         reading = method == "GET"
@@ -56,7 +70,7 @@ class Client:
             last = attempt == self._attempts - 1
             answer: Answer | None = None
             try:
-                answer = self._transport.request(method, path, query, data, content_type)
+                answer = self._transport.request(method, path, query, data, content_type, accept)
             except NoAnswer as error:
                 if last or (error.sent and not reading):
                     raise KubeError(verb, subject, str(error)) from error
@@ -81,20 +95,64 @@ class Client:
             raise KubeError(verb, subject, "the answer is not a JSON object; is this address a Kubernetes API?")
         return decoded
 
-    def listing(self, resource: Resource, namespace: str | None = None, selector: str | None = None) -> dict[str, Any]:
-        """The whole list object (items, metadata.resourceVersion). Errors: KubeError, 404 when the API is not there."""
-        query = {"labelSelector": selector} if selector else {}
+    def listing(
+        self, resource: Resource, namespace: str | None = None, selector: str | None = None, **query: str
+    ) -> dict[str, Any]:
+        """The whole list object (items, metadata.resourceVersion), or one page of it when ``query`` holds a limit.
+
+        Errors: KubeError, 404 when the API is not there.
+        """
+        asked = {**({"labelSelector": selector} if selector else {}), **query}
+        return self._listed(resource, namespace, asked, JSON)
+
+    def _listed(
+        self, resource: Resource, namespace: str | None, query: Mapping[str, str], accept: str
+    ) -> dict[str, Any]:
         subject = subject_of(resource, namespace)
-        raw = self._exchange("list", subject, "GET", resource.path(namespace), query, None, "")
+        raw = self._exchange("list", subject, "GET", resource.path(namespace), query, None, "", accept)
         answer = self._json("list", subject, raw)
         if not isinstance(answer.get("items"), list):
             raise KubeError("list", subject, "the answer has no items; is this address a Kubernetes API?")
         return answer
 
     def items(
+        self,
+        resource: Resource,
+        namespace: str | None = None,
+        selector: str | None = None,
+        *,
+        limit: int | None = None,
+    ) -> list[dict[str, Any]]:
+        """All items. With ``limit`` they are fetched in pages of that size; when a page has expired (410), all at once."""
+        if not limit:
+            return _objects(self.listing(resource, namespace, selector))
+        try:
+            return [item for page in self.pages(resource, namespace, selector, limit) for item in page]
+        except KubeError as error:
+            if error.status != 410:
+                raise
+        return _objects(self.listing(resource, namespace, selector))
+
+    def pages(
+        self, resource: Resource, namespace: str | None, selector: str | None, limit: int
+    ) -> Iterator[list[dict[str, Any]]]:
+        """One page after the other, all of one moment, so that no more than one is in memory. Errors: KubeError 410."""
+        token = ""
+        while True:
+            query = {"limit": str(limit), **({"continue": token} if token else {})}
+            answer = self.listing(resource, namespace, selector, **query)
+            yield _objects(answer)
+            metadata = answer.get("metadata")
+            token = str((metadata if isinstance(metadata, Mapping) else {}).get("continue") or "")
+            if not token:
+                return
+
+    def metadata_items(
         self, resource: Resource, namespace: str | None = None, selector: str | None = None
     ) -> list[dict[str, Any]]:
-        return [item for item in self.listing(resource, namespace, selector)["items"] if isinstance(item, dict)]
+        """Items with nothing but their metadata: cheap, and nothing of a Secret."""
+        query = {"labelSelector": selector} if selector else {}
+        return _objects(self._listed(resource, namespace, query, METADATA_ONLY))
 
     def get(self, resource: Resource, name: str, namespace: str | None = None) -> dict[str, Any] | None:
         """The object, or None when it does not exist."""
@@ -113,7 +171,7 @@ class Client:
 
     def create(self, resource: Resource, body: Mapping[str, Any], namespace: str | None = None) -> dict[str, Any]:
         subject = subject_of(resource, namespace, body["metadata"]["name"])
-        raw = self._exchange("create", subject, "POST", resource.path(namespace), {}, body, "application/json")
+        raw = self._exchange("create", subject, "POST", resource.path(namespace), {}, body, JSON)
         return self._json("create", subject, raw)
 
     def merge_patch(
@@ -123,11 +181,22 @@ class Client:
         raw = self._exchange("patch", subject, "PATCH", resource.path(namespace, name), {}, patch, MERGE_PATCH)
         return self._json("patch", subject, raw)
 
-    def delete(self, resource: Resource, name: str, namespace: str | None = None) -> bool:
-        """False when it was gone already."""
+    def delete(
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str | None = None,
+        *,
+        uid: str = "",
+        resource_version: str = "",
+    ) -> bool:
+        """False when it was gone already. With ``uid`` or ``resource_version`` only that very object, else KubeError 409."""
         subject = subject_of(resource, namespace, name)
+        wanted = {"uid": uid, "resourceVersion": resource_version}
+        held = {key: value for key, value in wanted.items() if value}
+        body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": held} if held else None
         try:
-            self._exchange("delete", subject, "DELETE", resource.path(namespace, name), {}, None, "")
+            self._exchange("delete", subject, "DELETE", resource.path(namespace, name), {}, body, JSON if body else "")
         except KubeError as error:
             if error.not_found:
                 return False

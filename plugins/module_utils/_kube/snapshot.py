@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,16 +16,22 @@ from .errors import KubeError
 from .resources import Resource
 
 _PARALLEL = 4
-Items = list[dict[str, Any]]
+Items = list[Any]
 
 
 @dataclass(frozen=True)
 class Scope:
-    """Where to list: one namespace, or all of them; ``fallback`` are asked one by one when all is forbidden."""
+    """Where to list: one namespace, or all of them; ``fallback`` are asked one by one when all is forbidden.
+
+    With ``parse`` the snapshot keeps what that makes of each item (None is dropped), with ``limit`` it reads in pages of that size: raw
+    objects of no more than one page are then in memory.
+    """
 
     resource: Resource
     namespace: str | None = None
     fallback: tuple[str, ...] = ()
+    parse: Callable[[dict[str, Any]], Any] | None = None
+    limit: int | None = None
 
 
 @dataclass
@@ -55,11 +61,23 @@ class Snapshot:
 
     def _items(self, scope: Scope) -> Items:
         try:
-            return self.client.items(scope.resource, scope.namespace)
+            return self._of(scope, scope.namespace)
         except KubeError as error:
             if not error.forbidden or not scope.fallback:
                 raise
-        return [item for namespace in scope.fallback for item in self.client.items(scope.resource, namespace)]
+        return [item for namespace in scope.fallback for item in self._of(scope, namespace)]
+
+    def _of(self, scope: Scope, namespace: str | None) -> Items:
+        if scope.limit is not None and scope.parse is not None:
+            try:
+                pages = self.client.pages(scope.resource, namespace, None, scope.limit)
+                return [kept for page in pages for kept in _kept(scope, page)]
+            except KubeError as error:
+                # The moment that the pages belong to is over: all of it once more, in one piece.
+                if error.status != 410:
+                    raise
+            return _kept(scope, self.client.items(scope.resource, namespace))
+        return _kept(scope, self.client.items(scope.resource, namespace, limit=scope.limit))
 
     def items(self, resource: Resource) -> Items | None:
         """None when the kind was not read."""
@@ -68,3 +86,9 @@ class Snapshot:
     def causes(self) -> dict[str, str]:
         """Why a kind was not read, by its qualified name."""
         return {resource.qualified: error.cause for resource, error in self.unread.items()}
+
+
+def _kept(scope: Scope, items: Items) -> Items:
+    if scope.parse is None:
+        return items
+    return [kept for kept in map(scope.parse, items) if kept is not None]

@@ -36,7 +36,13 @@ class Transport(Protocol):
     """What the client needs; tests put a scripted one here."""
 
     def request(
-        self, method: str, path: str, query: Mapping[str, str], body: bytes | None, content_type: str
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str],
+        body: bytes | None,
+        content_type: str,
+        accept: str = "application/json",
     ) -> Answer:
         """One exchange. Errors: NoAnswer."""
 
@@ -106,9 +112,16 @@ class HttpTransport:
             raise NoAnswer(f"no answer from {self.host}: {_plain(error)}", sent=True) from error
 
     def request(
-        self, method: str, path: str, query: Mapping[str, str], body: bytes | None, content_type: str
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str],
+        body: bytes | None,
+        content_type: str,
+        accept: str = "application/json",
     ) -> Answer:
         headers = self._headers(content_type if body is not None else None)
+        headers["Accept"] = accept
         answer = self._send(method, path, query, body=body, headers=headers, timeout=self._timeout)
         return Answer(answer.status, dict(answer.headers), answer.data)
 

@@ -29,11 +29,19 @@ class Scripted:
     def __init__(self, *answers: Answer | NoAnswer, streams: list[Any] | None = None) -> None:
         self.answers, self.streams = list(answers), list(streams or [[]])
         self.asked: list[tuple[str, str]] = []
+        self.details: list[tuple[dict[str, str], Any, str]] = []  # query, decoded body, accept
 
     def request(
-        self, method: str, path: str, query: Mapping[str, str], body: bytes | None, content_type: str
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str],
+        body: bytes | None,
+        content_type: str,
+        accept: str = "application/json",
     ) -> Answer:
         self.asked.append((method, path))
+        self.details.append((dict(query), json.loads(body) if body else None, accept))
         found = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(found, NoAnswer):
             raise found

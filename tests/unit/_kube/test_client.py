@@ -11,6 +11,7 @@ from ansible_collections.cozystack.worker_image.plugins.module_utils._kube.resou
     PACKAGE,
     Resource,
 )
+from ansible_collections.cozystack.worker_image.plugins.module_utils._kube.snapshot import Scope, Snapshot
 
 from tests.unit._kube.scripted import Scripted, answer, refused, reset
 
@@ -117,3 +118,83 @@ def test_credentials_that_are_not_accepted_come_with_a_hint() -> None:
     api, _, _ = client(answer(401, {"message": "Unauthorized"}))
     with pytest.raises(KubeError, match="credentials were not accepted"):
         api.items(PACKAGE)
+
+
+def page(*names: str, token: str = "") -> Any:
+    items = [{"metadata": {"name": name}} for name in names]
+    return answer(200, {"metadata": {"continue": token}, "items": items})
+
+
+def names_of(items: list[dict[str, Any]]) -> list[str]:
+    return [item["metadata"]["name"] for item in items]
+
+
+def test_a_list_is_read_page_by_page() -> None:
+    api, transport, _ = client(page("a", "b", token="t1"), page("c", "d", token="t2"), page("e"))
+    pages = list(api.pages(PACKAGE, None, "x=y", 2))
+    assert [names_of(one) for one in pages] == [["a", "b"], ["c", "d"], ["e"]]
+    assert [query for query, _, _ in transport.details] == [
+        {"labelSelector": "x=y", "limit": "2"},
+        {"labelSelector": "x=y", "limit": "2", "continue": "t1"},
+        {"labelSelector": "x=y", "limit": "2", "continue": "t2"},
+    ]
+
+
+def test_an_expired_page_starts_again_in_one_piece() -> None:
+    api, transport, _ = client(page("a", token="t1"), answer(410, {"message": "expired"}), page("a", "b"))
+    assert names_of(api.items(PACKAGE, limit=1)) == ["a", "b"]
+    assert transport.details[-1][0] == {}
+
+
+def test_an_expired_page_is_told_to_who_reads_pages() -> None:
+    api, _, _ = client(page("a", token="t1"), answer(410, {"message": "expired"}))
+    with pytest.raises(KubeError, match="410 expired"):
+        list(api.pages(PACKAGE, None, None, 1))
+
+
+def test_other_trouble_of_a_page_is_not_hidden() -> None:
+    api, _, _ = client(page("a", token="t1"), answer(403, {"message": "no"}))
+    with pytest.raises(KubeError, match="403 no"):
+        api.items(PACKAGE, limit=1)
+
+
+def test_metadata_alone_is_asked_for() -> None:
+    api, transport, _ = client(page("a"))
+    assert names_of(api.metadata_items(PACKAGE)) == ["a"]
+    assert "as=PartialObjectMetadataList" in transport.details[0][2]
+
+
+@pytest.mark.parametrize(
+    ("given", "body"),
+    [
+        ({}, None),
+        ({"uid": "7"}, {"uid": "7"}),
+        ({"uid": "7", "resource_version": "8"}, {"uid": "7", "resourceVersion": "8"}),
+    ],
+)
+def test_a_deletion_can_be_bound_to_one_object(given: Any, body: Any) -> None:
+    api, transport, _ = client(answer(200, {}))
+    assert api.delete(PACKAGE, "a", **given)
+    sent = transport.details[0][1]
+    assert (sent or {}).get("preconditions") == body
+
+
+def test_another_object_of_that_name_is_not_deleted() -> None:
+    api, _, _ = client(answer(409, {"message": "the UID in the precondition does not match"}))
+    with pytest.raises(KubeError) as caught:
+        api.delete(PACKAGE, "a", uid="7")
+    assert caught.value.conflict
+
+
+def test_a_snapshot_keeps_what_is_made_of_its_items() -> None:
+    api, _, _ = client(page("a", "b", token="t"), page("c"))
+    scope = Scope(
+        PACKAGE, parse=lambda item: None if item["metadata"]["name"] == "b" else item["metadata"]["name"], limit=2
+    )
+    assert Snapshot(api).read([scope]).items(PACKAGE) == ["a", "c"]
+
+
+def test_a_snapshot_whose_pages_expire_is_read_again() -> None:
+    api, _, _ = client(page("a", token="t"), answer(410, {"message": "expired"}), page("a", "b"))
+    scope = Scope(PACKAGE, parse=lambda item: item["metadata"]["name"], limit=1)
+    assert Snapshot(api).read([scope]).items(PACKAGE) == ["a", "b"]
