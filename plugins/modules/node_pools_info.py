@@ -14,7 +14,10 @@ author:
 description:
   - Lists worker pools with the resolved source of their boot disks, the state of their release and disks, and every refusal that
     their next change or platform upgrade would meet, however healthy they look today.
-  - Costs one list request per kind whatever the number of pools.
+  - Predicts how the disks of every pool would be cloned, from the settings of CDI and of the storage classes, and reports how those
+    that exist were cloned, which of them are stuck, and which are smaller than declared.
+  - Costs one list request per kind whatever the number of pools. What may not be read is named in RV(unread), and what depends on it
+    is reported as not known.
 extends_documentation_fragment:
   - cozystack.worker_image.connection
   - cozystack.worker_image.attributes
@@ -42,6 +45,10 @@ options:
         V([32, 37]).
       - Judges releases that the platform's chart does not list (rule V(talos-window-unlisted)).
     type: dict
+  stalled_after:
+    description: Seconds after which a boot disk that is neither ready nor failed counts as stalled.
+    type: int
+    default: 900
 seealso:
   - module: cozystack.worker_image.node_pools
 """
@@ -55,6 +62,14 @@ EXAMPLES = r"""
 - name: Pools whose next change would be refused
   ansible.builtin.debug:
     msg: "{{ site_pools.pools | rejectattr('would_be_refused', 'equalto', []) | map(attribute='name') }}"
+
+- name: Pools whose workers get network copies instead of clones inside the storage
+  ansible.builtin.debug:
+    msg: "{{ site_pools.pools | selectattr('clone') | selectattr('clone.method', 'equalto', 'copy') | map(attribute='name') }}"
+
+- name: Stop when boot disks are stuck
+  ansible.builtin.assert:
+    that: site_pools.disk_summary.stalled + site_pools.disk_summary.failed == []
 """
 
 RETURN = r"""
@@ -131,6 +146,116 @@ pools:
       description: Ids of the rules that the next change or platform upgrade would meet.
       type: list
       elements: str
+    clone:
+      description: How a new boot disk of this pool would be filled; null for pools that clone nothing.
+      type: dict
+      contains:
+        method:
+          description:
+            - V(csi-clone) or V(snapshot) are done inside the storage, V(copy) goes over the network for every worker, V(refused) means
+              that CDI makes no clone at all.
+            - V(unknown) when too little could be read; C(unknown) says what is missing.
+          type: str
+        reason:
+          description: What decides.
+          type: str
+        fallback_reason:
+          description: In CDI's words, why it copies although it is set to clone; blank when it does not, or when that cannot be told.
+          type: str
+        risks:
+          description:
+            - Each with C(id) and C(message).
+            - The ids are V(hang) (such a clone may never finish and reports no error), V(waits) (the golden is not ready) and
+              V(never_starts) (nothing happens before something else does).
+          type: list
+          elements: dict
+        unknown:
+          description: What could not be told.
+          type: list
+          elements: str
+        evidence:
+          description: Every input with its C(value) and where it comes from (C(from)).
+          type: dict
+    disks:
+      description: Boot disks that carry the annotation of this pool, those of an earlier golden included.
+      type: list
+      elements: dict
+      contains:
+        namespace:
+          description: Namespace.
+          type: str
+        name:
+          description: Name of the DataVolume.
+          type: str
+        golden:
+          description: Name of the golden it was cloned from.
+          type: str
+        state:
+          description: V(ready), V(running), V(stalled), V(failed) or V(lost).
+          type: str
+        phase:
+          description: Phase of the DataVolume.
+          type: str
+        clone_type:
+          description: The way CDI took, V(csi-clone), V(snapshot) or V(copy); blank while it has not decided.
+          type: str
+        fallback_reason:
+          description: In CDI's words, why it copied.
+          type: str
+        size:
+          description: Declared size.
+          type: raw
+        capacity:
+          description: What the volume has.
+          type: raw
+        undersized:
+          description: Whether the volume has less than was declared; null while it is not bound.
+          type: bool
+        age:
+          description: Seconds since the DataVolume was created.
+          type: int
+        stalled:
+          description: Whether it is neither ready nor failed after O(stalled_after) seconds.
+          type: bool
+        clone_phase:
+          description: Step of the clone, from the claim's annotation C(cdi.kubevirt.io/clonePhase).
+          type: str
+        clone_error:
+          description: Error of the clone, from the claim's annotation C(cdi.kubevirt.io/cloneError).
+          type: str
+        message:
+          description: What a disk that is not ready last said of itself.
+          type: str
+    disk_summary:
+      description: The disks of this pool, counted.
+      type: dict
+      contains: &disk_summary
+        total:
+          description: Number of boot disks.
+          type: int
+        phases:
+          description: Number of disks by phase of their DataVolume; C(none) for a blank one.
+          type: dict
+        clone_types:
+          description: Number of disks by the way CDI took, V(csi-clone), V(snapshot) or V(copy); C(none) while CDI has not decided.
+          type: dict
+        failed:
+          description: Disks that failed or whose claim is lost, as C(namespace/name).
+          type: list
+          elements: str
+        stalled:
+          description: Disks that are neither ready nor failed after O(stalled_after) seconds, as C(namespace/name).
+          type: list
+          elements: str
+        undersized:
+          description: Disks whose volume has less than was declared, as C(namespace/name).
+          type: list
+          elements: str
+disk_summary:
+  description: All boot disks of all pools found, counted.
+  returned: always
+  type: dict
+  contains: *disk_summary
 unread:
   description: Kinds that could not be read, with the cause.
   returned: always
@@ -143,8 +268,14 @@ from ansible_collections.cozystack.worker_image.plugins.module_utils._run.node_p
 
 def main() -> None:
     names = {"type": "list", "elements": "str", "default": []}
-    windows = {"type": "dict"}
-    run_module(node_pools_info, {"namespaces": names, "clusters": names, "names": names, "talos_windows": windows})
+    spec = {
+        "namespaces": names,
+        "clusters": names,
+        "names": names,
+        "talos_windows": {"type": "dict"},
+        "stalled_after": {"type": "int", "default": 900},
+    }
+    run_module(node_pools_info, spec)
 
 
 if __name__ == "__main__":

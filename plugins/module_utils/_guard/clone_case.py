@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, TypeVar
 from .._image.golden import GOLDEN_NAMESPACE
 from .._storage.clone import ClonePrediction, predict_clone
 from .._storage.clone_facts import CloneQuestion, CloneSource
-from .._storage.objects import Claim
 from .._storage.quantity import InvalidQuantity, to_bytes
 from .._storage.settings import DEFAULT_OVERHEAD, FILESYSTEM, claim_request, mode_of
 from .rule import NotRead
@@ -41,6 +40,7 @@ def question_of(case: PoolCase) -> CloneQuestion:
         drivers=state.driver_names,
         cdi=state.cdi,
         config=state.cdi_config,
+        class_from=found.origin if found is not None else "the pool",
     )
 
 
@@ -48,28 +48,31 @@ def _source(case: PoolCase) -> CloneSource:
     """The golden as it is, else as its DataVolume or catalog entry says that it will be, else nothing but that it is not there."""
     if _told(lambda: case.golden_exists or case.planned is not None) is not True:
         return CloneSource(ready=_told(lambda: case.golden_exists))
-    found, size = _told(lambda: case.golden_class), _told(lambda: case.golden_size)
-    name = found.value if found is not None else None
+    found, size, claim = _told(lambda: case.golden_class), _told(lambda: case.golden_size), _told(lambda: case.claim)
+    name, class_from = (found.value, found.origin) if found is not None else (None, "the golden")
     declared = bytes_of(size.value) if size is not None else None
-    claim = _told(lambda: case.claim)
-    ready = _told(lambda: case.volume is None or case.volume.phase == "Succeeded")
+    ready = _told(lambda: case.planned is None and (case.volume is None or case.volume.phase == "Succeeded"))
     if claim is not None:
-        return _of_claim(case, claim, name, declared, ready)
+        return CloneSource(
+            class_name=claim.storage_class or name,
+            size=declared,
+            request=bytes_of(claim.storage_request),
+            capacity=bytes_of(claim.capacity),
+            mode=claim.volume_mode or None,
+            driver=case.state.claims_driver(GOLDEN_NAMESPACE, claim.name),
+            ready=ready,
+            class_from=f"its claim in {GOLDEN_NAMESPACE}" if claim.storage_class else class_from,
+            facts_from=f"its claim in {GOLDEN_NAMESPACE}",
+        )
     mode = mode_of((case.state.profiles_by_name or {}).get(name or "")) or None
     return CloneSource(
-        name, declared, _future_request(case, name, declared, mode), None, mode, None, ready and case.planned is None
-    )
-
-
-def _of_claim(case: PoolCase, claim: Claim, name: str | None, declared: int | None, ready: bool | None) -> CloneSource:
-    return CloneSource(
-        class_name=claim.storage_class or name,
+        class_name=name,
         size=declared,
-        request=bytes_of(claim.storage_request),
-        capacity=bytes_of(claim.capacity),
-        mode=claim.volume_mode or None,
-        driver=case.state.claims_driver(GOLDEN_NAMESPACE, claim.name),
+        request=_future_request(case, name, declared, mode),
+        mode=mode,
         ready=ready,
+        class_from=class_from,
+        facts_from=size.origin if size is not None else "the golden",
     )
 
 

@@ -24,7 +24,7 @@ from .options import catalog_option, pool_options, windows_option
 from .pool_wait import PoolWait, progress_of
 from .results import outcome, settled_by
 from .rolling import with_roll
-from .site_state import SiteState, blank_class, read_site
+from .site_state import SiteState, blank_class, read_site, with_clone_settings
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,8 @@ def _prepare(session: Session, declared: Sequence[Pool], planned: Catalog | None
         after.append(desired)
         if step is not None:
             steps[(pool.namespace, pool.name)] = with_roll(step, desired, live, site.cluster)
+    if steps:
+        site = with_clone_settings(session.client, site)
     verdict = settled_by(session.params, _judge(after, steps, site))
     prepared = Prepared(tuple(after), steps, verdict, site)
     if verdict.refused:

@@ -94,7 +94,7 @@ def predict_clone(question: CloneQuestion) -> ClonePrediction:
     elif unknown:
         method, reason = UNKNOWN, f"not known: {', '.join(unknown)}"
     else:
-        method, reason = strategy, f"{origin} is {strategy}, and nothing stands against it"
+        method, reason = strategy, f"{origin} is {strategy}, and CDI has nothing against it"
     risks = _risks(facts, method)
     evidence = {**_evidence(facts), "strategy": {"value": strategy or None, "from": origin}}
     return ClonePrediction(method, reason, strategy, origin, fallback, obstacles, risks, unknown, evidence)
@@ -133,17 +133,17 @@ def _evidence(facts: CloneFacts) -> dict[str, Any]:
     driver = facts.storage_class.provisioner if facts.storage_class is not None else None
     low, high = facts.request()
     return {
-        "disk_class": {"value": name, "from": "the pool"},
-        "golden_class": {"value": source.class_name, "from": "the golden"},
+        "disk_class": {"value": name, "from": question.class_from},
+        "golden_class": {"value": source.class_name, "from": source.class_from},
         "disk_driver": {"value": driver, "from": f"StorageClass {name}"},
         "golden_driver": {
             "value": facts.source_driver(),
             "from": "the golden's volume" if source.driver is not None else f"StorageClass {source.class_name}",
         },
         "disk_mode": {"value": facts.mode or None, "from": f"StorageProfile {name}"},
-        "golden_mode": {"value": source.mode, "from": "the golden's claim"},
+        "golden_mode": {"value": source.mode, "from": source.facts_from},
         "disk_request": {"value": low if low == high else question.disk_size, "from": "diskSize"},
-        "golden_request": {"value": source.request, "from": "the golden's claim"},
-        "golden_capacity": {"value": source.capacity, "from": "the golden's claim"},
+        "golden_request": {"value": source.request, "from": source.facts_from},
+        "golden_capacity": {"value": source.capacity, "from": source.facts_from},
         "expandable": {"value": facts.expandable(), "from": f"StorageClass {name}"},
     }

@@ -30,7 +30,7 @@ _TRUE, _FALSE = ("1", "t", "T", "TRUE", "true", "True"), ("0", "f", "F", "FALSE"
 class CloneSource:
     """The golden. ``size`` is as declared, ``request`` and ``capacity`` are its claim's (bytes); ``driver`` is that of its volume.
 
-    None means not known; a blank class means that it has none.
+    None means not known; a blank class means that it has none. ``class_from`` and ``facts_from`` say where class and the rest stand.
     """
 
     class_name: str | None = None
@@ -40,6 +40,8 @@ class CloneSource:
     mode: str | None = None
     driver: str | None = None
     ready: bool | None = None
+    class_from: str = "the golden"
+    facts_from: str = "the golden's claim"
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,7 @@ class CloneQuestion:
     cdi: Cdi | None = None
     config: CdiConfig | None = None
     use_populator: str = ""
+    class_from: str = "the pool"
 
 
 Check = tuple[str, "bool | None", str]  # reason, whether it stands in the way, what is missing when that is not known
