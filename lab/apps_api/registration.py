@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tells kube-apiserver where ``apps.cozystack.io`` is served."""
+"""Tells kube-apiserver where an aggregated API is served."""
 
 from __future__ import annotations
 
 import asyncio
 import base64
 import time
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,30 +17,47 @@ from lab.apps_api.documents import PATH
 Object = dict[str, Any]
 
 NAMESPACE, SERVICE = "cozy-system", "cozystack-api"
-API_SERVICE = f"{VERSION}.{GROUP}"
 _POLL_SECONDS = 0.05
 
 
-def _service(host: str) -> Object:
+@dataclass(frozen=True)
+class Extension:
+    """An aggregated API: behind which service it is, and which paths answer once it can be used."""
+
+    group: str
+    version: str
+    service: str
+    namespace: str
+    probes: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return f"{self.version}.{self.group}"
+
+
+APPS = Extension(GROUP, VERSION, SERVICE, NAMESPACE, (f"{PATH}/tenants", f"/openapi/v3{PATH}"))
+
+
+def _service(extension: Extension, host: str) -> Object:
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": {"name": SERVICE, "namespace": NAMESPACE},
+        "metadata": {"name": extension.service, "namespace": extension.namespace},
         "spec": {"type": "ExternalName", "externalName": host},
     }
 
 
-def _api_service(port: int, ca_pem: str) -> Object:
+def _api_service(extension: Extension, port: int, ca_pem: str) -> Object:
     return {
         "apiVersion": "apiregistration.k8s.io/v1",
         "kind": "APIService",
-        "metadata": {"name": API_SERVICE},
+        "metadata": {"name": extension.name},
         "spec": {
-            "group": GROUP,
-            "version": VERSION,
+            "group": extension.group,
+            "version": extension.version,
             "groupPriorityMinimum": 1000,
             "versionPriority": 15,
-            "service": {"name": SERVICE, "namespace": NAMESPACE, "port": port},
+            "service": {"name": extension.service, "namespace": extension.namespace, "port": port},
             "caBundle": base64.b64encode(ca_pem.encode()).decode(),
         },
     }
@@ -54,16 +72,16 @@ def _reason(api_service: Object | None) -> str:
     return available[0].get("message", "") if available else "kube-apiserver has not looked at it yet"
 
 
-async def _trouble(api: Api) -> str:
+async def _trouble(api: Api, extension: Extension) -> str:
     """Why requests do not come through, or nothing when they do.
 
     The condition says too little: kube-apiserver does not try a service of type ExternalName before it calls it
     available, its storage of a fresh custom resource answers 429 for a moment, and it fetches the schema nearly a
     second later. So ask what clients will ask.
     """
-    if reason := _reason(await api.get("APIService", API_SERVICE)):
+    if reason := _reason(await api.get("APIService", extension.name)):
         return reason
-    for path in (f"{PATH}/tenants", f"/openapi/v3{PATH}"):
+    for path in extension.probes:
         try:
             await api.request("GET", path)
         except ApiError as error:
@@ -71,20 +89,20 @@ async def _trouble(api: Api) -> str:
     return ""
 
 
-async def register(api: Api, url: str, ca_pem: str, timeout: float = 20) -> None:
+async def register(api: Api, url: str, ca_pem: str, extension: Extension = APPS, timeout: float = 20) -> None:
     """Register the server at ``url`` (``https://HOST:PORT``) and wait until kube-apiserver passes requests on to it.
 
-    ``ca_pem`` verifies the server's certificate, which has to be valid for ``cozystack-api.cozy-system.svc``.
+    ``ca_pem`` verifies the server's certificate, which has to be valid for ``<service>.<namespace>.svc``.
     Registering again moves the registration. Errors: ApiError; TimeoutError with the last trouble.
     """
     parts = urlsplit(url)
     # The aggregator dials the external name, but verifies the certificate by the service's: NAME.NAMESPACE.svc.
     host = "localhost" if parts.hostname in (None, "127.0.0.1", "::1") else parts.hostname
-    await api.ensure({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
-    await api.ensure(_service(host))
-    await api.ensure(_api_service(parts.port or 443, ca_pem))
+    await api.ensure({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": extension.namespace}})
+    await api.ensure(_service(extension, host))
+    await api.ensure(_api_service(extension, parts.port or 443, ca_pem))
     deadline = time.monotonic() + timeout
-    while trouble := await _trouble(api):
+    while trouble := await _trouble(api, extension):
         if time.monotonic() > deadline:
-            raise TimeoutError(f"APIService {API_SERVICE} does not answer after {timeout:g} s: {trouble}")
+            raise TimeoutError(f"APIService {extension.name} does not answer after {timeout:g} s: {trouble}")
         await asyncio.sleep(_POLL_SECONDS)

@@ -23,6 +23,7 @@ from lab.controllers.runtime import Controller, Runtime
 from lab.controllers.storage import Claims, Profiles
 from lab.controllers.workers import Deployments, Machines, Monitors, Sets
 from lab.images import ImageSource
+from lab.upload.serving import serving
 
 # What can be left out, by name. "cluster" is what a controller-manager does, and is always there.
 GROUPS: dict[str, Sequence[type[Controller]]] = {
@@ -36,6 +37,7 @@ NAMES = ("operator", "releases", "workers", "cdi", "apps", "images")
 _KINDS = (
     "Namespace", "ResourceQuota", "ConfigMap", "Package", "PackageSource", "HelmRelease", "WorkloadMonitor",
     "StorageClass", "CSIDriver", "VolumeSnapshotClass", "CDI", "CDIConfig", "StorageProfile",
+    "VolumeImportSource", "VolumeUploadSource", "VolumeCloneSource", "VolumeSnapshot",
     "DataVolume", "PersistentVolumeClaim", "PersistentVolume", "Pod",
     "Cluster", "KubevirtCluster", "KamajiControlPlane", "MachineDeployment", "MachineSet", "Machine", "MachineHealthCheck",
     "KubevirtMachineTemplate", "KubevirtMachine", "TalosConfigTemplate",
@@ -50,13 +52,15 @@ def _write(home: Path, content: dict[str, Any]) -> None:
 
 
 @contextlib.asynccontextmanager
-async def _images(home: Path, wanted: bool) -> AsyncIterator[str | None]:
+async def _images(home: Path, wanted: bool) -> AsyncIterator[dict[str, str | None]]:
+    """Where the image source answers, in the keys of lab.json."""
     if not wanted:
-        yield None
+        yield {}
         return
-    source = ImageSource(home / "images", home / "volumes" / ".image-source.json")
+    source = ImageSource(home / "images", home / "volumes" / ".image-source.json", home / "certs")
     try:
-        yield await source.start()
+        url = await source.start()
+        yield {"image_source": url, "image_source_tls": source.tls_url, "image_source_ca": source.authority}
     finally:
         await source.stop()
 
@@ -81,8 +85,8 @@ async def _apps(home: Path, wanted: bool, other: str | None) -> AsyncIterator[st
 
 
 @contextlib.asynccontextmanager
-async def _controllers(home: Path, without: Sequence[str]) -> AsyncIterator[str]:
-    """Everything that reconciles; yields the control endpoint's address."""
+async def _controllers(home: Path, without: Sequence[str]) -> AsyncIterator[dict[str, str]]:
+    """Everything that reconciles; yields addresses: of the control endpoint, and of CDI's upload proxy."""
     async with contextlib.AsyncExitStack() as stack:
         reader = await stack.enter_async_context(Api(home / "kubeconfig", "lab-cache"))
         runtime = Runtime(home, reader)
@@ -106,7 +110,10 @@ async def _controllers(home: Path, without: Sequence[str]) -> AsyncIterator[str]
             _sweep(everybody)
             for one in everybody:
                 one.open.set()
-            yield await control.start()
+            known = {"control": await control.start()}
+            if "cdi" not in without:
+                known |= await stack.enter_async_context(serving(home, runtime, reader))
+            yield known
         finally:
             await control.stop()
             for task in caches:
@@ -125,7 +132,7 @@ async def host(home: Path, without: Sequence[str], other_apps_api: str | None, s
     async with (
         _images(home, "images" not in without) as images,
         _apps(home, "apps" not in without, other_apps_api) as apps,
-        _controllers(home, without) as control,
+        _controllers(home, without) as known,
     ):
-        _write(home, {"pid": os.getpid(), "image_source": images, "control": control, "apps_api": apps})
+        _write(home, {"pid": os.getpid(), **images, "apps_api": apps, **known})
         await stop.wait()

@@ -17,6 +17,7 @@ from lab.controllers.misbehave import Rules
 from lab.controllers.objects import merged
 from lab.controllers.timings import Timings
 from lab.kinds import KINDS
+from lab.upload.slots import Slot
 
 _BACKOFF, _BACKOFF_MAX, _CONFLICTS = 0.1, 5.0, 5
 # Served without a status subresource, as on a platform.
@@ -35,6 +36,8 @@ class Runtime:
         self.volumes = home / "volumes"
         self.timings, self.rules = timings or Timings(), Rules()
         self.caches: dict[str, Cache] = {}
+        # Upload pods that are ready, by the claim of their disk.
+        self.uploads: dict[Key, Slot] = {}
 
     def cache(self, kind: str, field_selector: str | None = None) -> Cache:
         if kind not in self.caches:

@@ -16,6 +16,7 @@ from lab.controllers.runtime import Controller, Writer
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 CLONING = "provisioner.storage.kubernetes.io/cloning-protection"
 _LINSTOR = "linstor.csi.linbit.com"
+_WITHHELD_SECONDS = 0.1
 # CDI knows this driver: block volumes for many writers first.
 _LINSTOR_SETS = [
     {"accessModes": [access], "volumeMode": mode}
@@ -99,10 +100,25 @@ class Claims(Controller):
             return None
         if deleting(claim) or not _unbound(claim) or claim["spec"].get("dataSourceRef"):
             return None
+        if self._withheld(claim):
+            return _WITHHELD_SECONDS
         storage_class = self.runtime.cache("StorageClass").get("", claim["spec"].get("storageClassName") or "")
         if storage_class is not None and (not waits(storage_class) or self._consumed(key, claim)):
             await bind(self.write, claim)
         return None
+
+    def _withheld(self, claim: Object) -> bool:
+        """True while a script keeps the volume of an import, or its scratch space, from being provided."""
+        disk = claim
+        while disk["kind"] != "DataVolume":
+            references = disk["metadata"].get("ownerReferences", [])
+            owner = next((one for one in references if one["kind"] in ("PersistentVolumeClaim", "DataVolume")), None)
+            found = owner and self.runtime.cache(owner["kind"]).get(disk["metadata"]["namespace"], owner["name"])
+            if not found:
+                return False
+            disk = found
+        action = "no-scratch" if claim["metadata"]["name"].endswith("-scratch") else "no-volume"
+        return self.runtime.rules.applies("cdi", action, key_of(disk)) is not None
 
     def _consumed(self, key: Key, claim: Object) -> bool:
         pods = self.runtime.cache("Pod").in_namespace(key[0])

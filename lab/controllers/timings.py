@@ -19,8 +19,11 @@ class Timings:
     import_seconds: float = 0.4  # the least an import takes, spread over its progress
     import_retry: float = 0.2  # the first back-off of a failing importer, doubled each time
     import_retry_max: float = 3.0  # and the longest; 5 minutes on a platform
+    import_idle: float = 6.0  # how long a transfer may stand still; 10 minutes on a platform
+    provision_retry: float = 0.5  # a provisioner that failed until it tries again
     clone_step: float = 0.03  # each step of a clone
     copy_seconds: float = 0.2  # the least a host-assisted copy takes
+    upload_token: float = 300.0  # how long an upload token is good; the same on a platform
     machine_boot: float = 0.05  # a worker from a finished disk to Running
     capacity_multiple: int = 1  # claims get their request rounded up to a multiple of this many bytes
 

@@ -128,12 +128,15 @@ def _inflated(request: str, mode: str, name: str, profile: Object, runtime: Runt
 
 
 def scratch_class(runtime: Runtime, claim: Claim) -> str:
-    """CDI 1.64 prefers the cluster's default class to that of the disk."""
-    config = (runtime.cache("CDI").get("", "cdi") or {"spec": {}})["spec"].get("config") or {}
+    """CDI 1.64 prefers the cluster's default class to that of the disk; from 1.65 on it is the disk's."""
+    cdi = runtime.cache("CDI").get("", "cdi") or {"spec": {}}
+    config = cdi["spec"].get("config") or {}
     classes = runtime.cache("StorageClass").objects
     override = config.get("scratchSpaceStorageClass")
     if override and ("", override) in classes:
         return str(override)
+    if status(cdi).get("observedVersion", "").startswith("v1.65"):
+        return claim.class_name
     default = newest_default(classes.values(), GA_DEFAULT)
     return str(default["metadata"]["name"]) if default else claim.class_name
 

@@ -7,9 +7,11 @@ from typing import ClassVar
 
 from lab.api import Api, Key, Object
 from lab.controllers.cdi.clones import FINALIZER, Clone, clean
-from lab.controllers.cdi.imports import Blank, HttpImport, Upload
+from lab.controllers.cdi.imports import Blank, HttpImport
 from lab.controllers.cdi.states import NOT_RUNNING, bound_of, status_of
+from lab.controllers.cdi.uploads import Upload
 from lab.controllers.cdi.walk import Walk
+from lab.controllers.events import tell
 from lab.controllers.objects import deleting, status
 from lab.controllers.runtime import Controller, Runtime
 
@@ -63,7 +65,11 @@ class Cdi(Controller):
             await self.write.finalizer(disk, FINALIZER, False)
         elif claim is not None and status(claim).get("phase") == "Lost":
             values = status_of(disk, bound_of(claim, key[1]), NOT_RUNNING, phase="Failed")
+            before = status(disk).get("phase")
             await self.write.status("DataVolume", key, values)
+            if before != "Failed":
+                text = f"PVC {key[1]} lost"
+                await tell(self.write, disk, "ErrClaimLost", text, component=Walk.component, warning=True)
         elif status(disk).get("phase") in ("Succeeded", "Failed"):
             # Not filled again, even if the claim went.
             await self.write.status("DataVolume", key, status_of(disk, bound_of(claim, key[1])))

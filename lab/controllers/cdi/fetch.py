@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import gzip
+import hashlib
 import lzma
 import ssl
 import zlib
@@ -16,6 +18,8 @@ from typing import BinaryIO
 import aiohttp
 
 USER_AGENT = "cdi-golang-importer"
+FATAL = "ChecksumError"  # the reason of a failure after which CDI does not try again
+KILLED = "OOMKilled"
 TOO_SMALL = "DataVolume too small to contain image"
 _XZ, _GZ, _ZST, _QCOW2 = b"\xfd7zXZ\x00", b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"QFI\xfb"
 _CHUNK, _SECTOR = 64 * 1024, 512
@@ -30,23 +34,42 @@ class ImportFailure(Exception):
 
 
 @dataclass(frozen=True)
+class Access:
+    """What a source asks for: PEM texts of authorities beside those of the system, and header lines."""
+
+    authorities: str = ""
+    headers: tuple[str, ...] = ()
+
+    def sent(self) -> dict[str, str]:
+        pairs = (line.partition(":") for line in self.headers)
+        return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+@dataclass(frozen=True)
 class Download:
-    """``told`` is awaited with the fraction of the compressed bytes that arrived, or None when that is unknown."""
+    """``checksum`` is ``algorithm:hex`` or blank; ``told`` is awaited with the fraction of the compressed bytes that
+    arrived, or None when that is unknown."""
 
     url: str
     target: Path
     idle_seconds: float
-    authorities: str = ""
+    access: Access = Access()
+    checksum: str = ""
     told: Callable[[float | None], Awaitable[None]] | None = None
 
     async def run(self) -> None:
         """Fetch into ``target``. Errors: ImportFailure."""
         tls = ssl.create_default_context()
-        if self.authorities:
-            tls.load_verify_locations(cadata=self.authorities)
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=self.idle_seconds, sock_read=self.idle_seconds)
+        if self.access.authorities:
+            try:
+                tls.load_verify_locations(cadata=self.access.authorities)
+            except ssl.SSLError as error:
+                raise ImportFailure("Unable to connect to http data source: no certificate in certConfigMap") from error
+        # Waiting for the headers is not limited: a factory that has to build takes long.
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=self.idle_seconds, sock_read=None)
+        headers = {"User-Agent": USER_AGENT} | self.access.sent()
         try:
-            async with aiohttp.ClientSession(headers={"User-Agent": USER_AGENT}, timeout=timeout) as session:
+            async with aiohttp.ClientSession(headers=headers, timeout=timeout) as session:
                 with contextlib.suppress(aiohttp.ClientError, TimeoutError):
                     await session.head(self.url, ssl=tls, allow_redirects=True)
                 # Bytes are taken as they are: an xz file with a Content-Encoding would be unpacked twice.
@@ -56,6 +79,9 @@ class Download:
             raise ImportFailure(f"Unable to connect to http data source: parse {self.url!r}: invalid URL") from error
         except aiohttp.ClientConnectorError as error:
             raise ImportFailure(f'Unable to connect to http data source: Get "{self.url}": {_cause(error)}') from error
+        except aiohttp.ConnectionTimeoutError as error:
+            text = f'Get "{self.url}": dial tcp: i/o timeout'
+            raise ImportFailure(f"Unable to connect to http data source: {text}") from error
         except (aiohttp.ClientError, TimeoutError) as error:
             raise ImportFailure("Unable to process data: unexpected EOF") from error
 
@@ -64,13 +90,27 @@ class Download:
             text = f"expected status code 200, got {answer.status}. Status: {answer.status} {answer.reason}"
             raise ImportFailure(f"Unable to connect to http data source: {text}")
         total, have = answer.content_length, 0
+        algorithm, _, wanted = self.checksum.lower().partition(":")
+        digest = hashlib.new(algorithm) if wanted else None
         self.target.parent.mkdir(parents=True, exist_ok=True)
         with self.target.open("wb") as file:
-            async for chunk in answer.content.iter_chunked(_CHUNK):
+            while chunk := await self._next(answer):
                 file.write(chunk)
                 have += len(chunk)
+                if digest:
+                    digest.update(chunk)
                 if self.told:
                     await self.told(have / total if total else None)
+        if digest and digest.hexdigest() != wanted:
+            raise ImportFailure(f"checksum mismatch: expected {wanted}, got {digest.hexdigest()}", FATAL)
+
+    async def _next(self, answer: aiohttp.ClientResponse) -> bytes:
+        """Errors: ImportFailure once nothing has come for too long."""
+        try:
+            async with asyncio.timeout(self.idle_seconds):
+                return await answer.content.read(_CHUNK)
+        except TimeoutError as error:
+            raise ImportFailure("Unable to process data: context canceled") from error
 
 
 def _cause(error: aiohttp.ClientConnectorError) -> str:
@@ -88,6 +128,11 @@ def _cause(error: aiohttp.ClientConnectorError) -> str:
 def _pieces(source: BinaryIO) -> Iterator[bytes]:
     while piece := source.read(_CHUNK):
         yield piece
+
+
+def packed(first: bytes) -> bool:
+    """True if the first bytes of a file are those of an archive, whose content has another size."""
+    return first.startswith((_XZ, _GZ, _ZST, _QCOW2))
 
 
 def _unpacked(source: BinaryIO) -> Iterator[bytes]:

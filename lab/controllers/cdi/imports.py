@@ -4,91 +4,66 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import time
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from lab.api import Object
 from lab.controllers.cdi import pods
-from lab.controllers.cdi.claims import IMMEDIATE, USE_POPULATOR, Claim, populated, scratch_class
-from lab.controllers.cdi.fetch import Download, ImportFailure, unpack
+from lab.controllers.cdi.claims import USE_POPULATOR, Claim, populated
+from lab.controllers.cdi.fetch import FATAL, KILLED, ImportFailure
+from lab.controllers.cdi.population import IMPORT, RESTARTS, Names, Population
 from lab.controllers.cdi.states import NOT_RUNNING, RUNNING_POD
-from lab.controllers.cdi.walk import APP, POD_PHASE, Walk
-from lab.controllers.objects import annotations, deleting, labels, owner, status
-from lab.controllers.storage import bind
-
-RESTARTS = "cdi.kubevirt.io/storage.pod.restarts"
-RETAIN = "cdi.kubevirt.io/storage.pod.retainAfterCompletion"
-_IDLE_SECONDS = 6.0  # 10 minutes on a platform
-_TOLD_SECONDS = 0.1
-_unpacking = asyncio.Semaphore(2)
+from lab.controllers.cdi.transfer import Transfer
+from lab.controllers.cdi.walk import POD_PHASE
+from lab.controllers.misbehave import Rule
+from lab.controllers.objects import deleting, status
 
 
-@dataclass(frozen=True)
-class Names:
-    """What the helpers of one import are called; ``work`` is the claim that is written to."""
-
-    work: str
-    pod: str
-    scratch: str
-
-    @classmethod
-    def of(cls, target: Object, populator: bool) -> Names:
-        name, prime = target["metadata"]["name"], f"prime-{target['metadata']['uid']}"
-        work = prime if populator else name
-        return cls(work, f"importer-{work}", f"{work}-scratch")
-
-
-class HttpImport(Walk):
+class HttpImport(Population):
     """``spec.source.http``."""
 
     populator_kind = "VolumeImportSource"
+    phase_events: ClassVar = {
+        "ImportScheduled": ("ImportScheduled", "Import into {name} scheduled"),
+        "ImportInProgress": ("ImportInProgress", "Import into {name} in progress"),
+        "Succeeded": ("ImportSucceeded", "Successfully imported into PVC {name}"),
+    }
 
     @property
     def http(self) -> dict[str, Any]:
         source: dict[str, Any] = self.disk["spec"]["source"]["http"]
         return source
 
+    def _marks(self) -> dict[str, str]:
+        """The source, as CDI mirrors it into annotations of the claim."""
+        http = self.http
+        found = {"endpoint": http["url"], "source": "http", "requiresScratch": "true"}
+        found |= {"secretName": http["secretRef"]} if "secretRef" in http else {}
+        found |= {key: http[key] for key in ("certConfigMap", "checksum") if key in http}
+        found |= {f"extraHeaders.{index}": line for index, line in enumerate(http.get("extraHeaders", []))}
+        return {f"{IMPORT}{key}": value for key, value in found.items()} | {
+            "cdi.kubevirt.io/storage.contentType": "kubevirt"
+        }
+
     async def run(self) -> None:
         claim = await self.claim()
         populator = populated(self.disk, self.runtime, claim)
         if not populator:
             self.waiting_for_consumer = "WaitForFirstConsumer"
-        source = {"endpoint": self.http["url"], "source": "http"}
-        extra = {f"cdi.kubevirt.io/storage.import.{key}": value for key, value in source.items()}
-        target = await self.make_target(claim, populator, extra | {"cdi.kubevirt.io/storage.contentType": "kubevirt"})
+        target = await self.make_target(claim, populator, self._marks())
         if target is None:
             return
         await self.write.annotate("DataVolume", self.key, {USE_POPULATOR: str(populator).lower()})
-        names = Names.of(target, populator)
+        names = Names.of(target, populator, "importer")
         if not self.filled():
             await self.report("Pending", progress="N/A", claimName=self.key[1], running=NOT_RUNNING)
             await self.consumer(claim)
-            work = await self._work_claim(names, target, claim, populator)
+            work = await self.work_claim(names, target, claim, populator)
             await self._prepare(names, work, claim)
-            await self._attempts(names, work)
-            await self._hand_over(names, populator)
-        await self._clear(names, populator)
+            if not await self._attempts(names, work):
+                return
+            await self.hand_over(names, populator)
+        await self.clear(names, populator)
         await self.report("Succeeded", progress="100.0%", running=("False", "Completed", "Import Complete"))
-
-    async def _work_claim(self, names: Names, target: Object, claim: Claim, populator: bool) -> Object:
-        """With a populator the target stays Pending, and a prime claim like it is filled."""
-        if not populator:
-            return target
-        marks = {"cdi.kubevirt.io/storage.import.importPodName": names.pod, IMMEDIATE: "true"}
-        meta = {
-            "name": names.work,
-            "namespace": self.key[0],
-            "labels": labels(self.disk) | APP,
-            "annotations": marks,
-            "ownerReferences": [owner(target)],
-        }
-        prime = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": claim.spec()}
-        await self.write.annotate(
-            "PersistentVolumeClaim", self.key, {"cdi.kubevirt.io/storage.populator.pvcPrime": names.work}
-        )
-        return await self.write.create_once(prime)
 
     async def _prepare(self, names: Names, work: Object, claim: Claim) -> None:
         """Two pods per import are normal: the first one finds out that it needs scratch space."""
@@ -97,54 +72,58 @@ class HttpImport(Walk):
             await self.write.delete(old)  # of an earlier life; an import starts at its first byte anyway
         if self.runtime.cache("PersistentVolumeClaim").get(self.key[0], names.scratch) is None:
             first = await self._pod(names, work, None)
-            await self._bound(names.work)
-            await self._start(first, 0)
+            await self.bound(names.work)
+            await self._start(names, first, 0)
             text = "scratch space required and none found"
-            await self._pod_says(first, "Running", 0, pods.terminated(0, text))
+            await self.pod_says(first, "Running", 0, pods.terminated(0, text))
             await self.report(running=("False", "Scratch space required", text))
             await self.write.delete(first)
-        await self.write.create_once(self._scratch(names, work, claim))
+        await self.write.create_once(self.scratch(names, work, claim))
         await self._pod(names, work, names.scratch)
-        await self._bound(names.scratch)
-        await self._bound(names.work)
-
-    def _scratch(self, names: Names, work: Object, claim: Claim) -> Object:
-        spec = claim.spec() | {"accessModes": ["ReadWriteOnce"], "volumeMode": "Filesystem"}
-        spec["storageClassName"] = scratch_class(self.runtime, claim)
-        meta = {
-            "name": names.scratch,
-            "namespace": self.key[0],
-            "labels": APP | {"velero.io/exclude-from-backup": "true"},
-            "ownerReferences": [owner(work)],
-        }
-        return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": spec}
-
-    async def _bound(self, claim: str) -> None:
-        await self.runtime.until(
-            "PersistentVolumeClaim",
-            (self.key[0], claim),
-            lambda found: found is not None and status(found).get("phase") == "Bound",
-        )
+        await self.bound(names.scratch)
+        await self.bound(names.work)
 
     async def _pod(self, names: Names, work: Object, scratch: str | None) -> Object:
-        pod = await self.write.create_once(pods.importer(names.pod, self.disk, work, scratch, self.http["url"]))
-        await self._pod_says(pod, "Pending", 0, {"waiting": {"reason": "ContainerCreating"}})
+        pod = await self.make_pod(names, pods.importer(names.pod, self.disk, work, scratch))
+        if status(pod).get("phase") == "Failed":
+            return pod
+        await self.mark(names, {POD_PHASE: "Pending"})
+        await self.pod_says(pod, "Pending", 0, pods.waiting("ContainerCreating"))
         await self.report("ImportScheduled", running=("False", "ContainerCreating", ""))
         return pod
 
-    async def _pod_says(
-        self, pod: Object, phase: str, restarts: int, state: dict[str, Any], last: dict[str, Any] | None = None
-    ) -> None:
-        key = pod["metadata"]["namespace"], pod["metadata"]["name"]
-        await self.write.status("Pod", key, pods.pod_status(phase, restarts, state, last))
-
-    async def _start(self, pod: Object, restarts: int) -> None:
+    async def _start(self, names: Names, pod: Object, restarts: int) -> None:
+        await self._startable(pod)
         await asyncio.sleep(self.runtime.timings.pod_start)
-        await self._pod_says(pod, "Running", restarts, pods.running())
+        await self.pod_says(pod, "Running", restarts, pods.running())
+        await self.mark(names, {POD_PHASE: "Running"})
         await self.report("ImportInProgress", running=RUNNING_POD, restartCount=restarts)
 
-    async def _attempts(self, names: Names, work: Object) -> None:
-        """For ever, from the first byte each time: a failing import never becomes Failed."""
+    async def _startable(self, pod: Object) -> None:
+        """Until a node has taken the pod, pulled its image, and found what it mounts."""
+        key, rules = (pod["metadata"]["namespace"], pod["metadata"]["name"]), self.runtime.rules
+        if rule := rules.take("cdi", "unschedulable", self.key):
+            await self.write.status("Pod", key, pods.unschedulable(rule.message))
+            await self.report(running=("False", "Unschedulable", "Importer pod cannot be scheduled"))
+            await self.kubelet(pod, "FailedScheduling", rule.message, "default-scheduler")
+            await self._stay(rule)
+        if rule := rules.take("cdi", "no-image", self.key):
+            text = f'Back-off pulling image "{pods.IMAGE}": ErrImagePull: {rule.message}'
+            await self.pod_says(pod, "Pending", 0, pods.waiting("ImagePullBackOff", text))
+            await self.report(running=("False", "ImagePullFailed", f"failed to pull image: {text}"))
+            await self.kubelet(pod, "Failed", f'Failed to pull image "{pods.IMAGE}": {rule.message}')
+            await self._stay(rule)
+        await Transfer(self).ingredients(pod)
+
+    async def _stay(self, rule: Rule) -> None:
+        """In a scripted trouble for its seconds, or until the rule is withdrawn and everything starts again."""
+        if rule.seconds:
+            await asyncio.sleep(rule.seconds)
+        else:
+            await asyncio.Event().wait()
+
+    async def _attempts(self, names: Names, work: Object) -> bool:
+        """For ever, from the first byte each time: a failing import never becomes Failed. False after a checksum error."""
         restarts = int(status(self.disk).get("restartCount") or 0)
         delay, key = self.runtime.timings.import_retry, (self.key[0], names.pod)
         while True:
@@ -153,27 +132,53 @@ class HttpImport(Walk):
                 pod = await self._pod(names, work, names.scratch)
             # CDI leaves a failed pod alone; whoever deletes it starts the import again.
             if status(pod).get("phase") == "Failed":
-                await self.report("ImportScheduled", running=NOT_RUNNING)
-                await self.write.annotate("PersistentVolumeClaim", self.key, {POD_PHASE: "Failed"})
-                await self.runtime.until("Pod", key, lambda found, old=pod: found is None or found is not old)
+                await self._left_alone(names, pod)
                 continue
-            await self._start(pod, restarts)
+            await self._start(names, pod, restarts)
+            if rule := self.runtime.rules.take("cdi", "evict", self.key):
+                await self.write.status("Pod", key, pods.evicted(rule.message))
+                await self.kubelet(pod, "Evicted", rule.message)
+                continue
             try:
-                await self._transfer()
+                await Transfer(self).run()
             except ImportFailure as failure:
-                await self._failed(pod, restarts, failure)
+                if failure.reason == FATAL:
+                    await self._fatal(names, pod, failure)
+                    return False
+                await self._failed(pod, restarts, failure, delay)
                 await self._back_off(key, delay)
+                if failure.reason == KILLED and restarts == 0:
+                    # Once CDI tries it with direct I/O, in a new pod.
+                    await self.write.delete(pod)
                 delay = min(delay * 2, self.runtime.timings.import_retry_max)
                 restarts += 1
-                await self.write.annotate("PersistentVolumeClaim", self.key, {RESTARTS: str(restarts)})
+                await self.mark(names, {RESTARTS: str(restarts)})
             else:
-                return
+                return True
 
-    async def _failed(self, pod: Object, restarts: int, failure: ImportFailure) -> None:
-        message = str(failure)
-        last = pods.terminated(1, message)
-        await self._pod_says(pod, "Running", restarts, pods.backing_off(pod["metadata"]["name"]), last)
+    async def _left_alone(self, names: Names, pod: Object) -> None:
+        await self.mark(names, {POD_PHASE: "Failed"})
+        await self.report("ImportScheduled", running=NOT_RUNNING)
+        await self.say("ImportFailed", f"Failed to import into PVC {self.key[1]}", warning=True)
+        uid = pod["metadata"]["uid"]
+        await self.runtime.until(
+            "Pod",
+            (self.key[0], names.pod),
+            lambda found: found is None or found["metadata"]["uid"] != uid or status(found).get("phase") != "Failed",
+        )
+
+    async def _failed(self, pod: Object, restarts: int, failure: ImportFailure, delay: float) -> None:
+        message, killed = str(failure), failure.reason == KILLED
+        last = pods.terminated(137 if killed else 1, message, KILLED if killed else "Error")
+        await self.back_off(pod, delay, restarts, last)
         await self.report("ImportInProgress", running=("False", failure.reason, message), progress="N/A")
+
+    async def _fatal(self, names: Names, pod: Object, failure: ImportFailure) -> None:
+        """CDI 1.65 and newer: no further attempt."""
+        await self.mark(names, {f"{IMPORT}fatalError": "true", POD_PHASE: "Failed"})
+        await self.write.delete(pod)
+        await self.report("Failed", running=("False", "ChecksumError", str(failure)), progress="N/A")
+        await self.say("ImportFailed", f"Failed to import into PVC {self.key[1]}", warning=True)
 
     async def _back_off(self, key: tuple[str, str], delay: float) -> None:
         """Cut short when somebody takes the pod away or it fails."""
@@ -187,87 +192,8 @@ class HttpImport(Walk):
         except TimeoutError:
             pass
 
-    async def _transfer(self) -> None:
-        """One attempt. Errors: ImportFailure."""
-        rules = self.runtime.rules
-        if rules.take("cdi", "hang", self.key):
-            await asyncio.Event().wait()
-        if rule := rules.take("cdi", "fail", self.key):
-            raise ImportFailure(rule.message, rule.reason or "Error")
-        slow = rules.take("cdi", "slow", self.key)
-        packed, part = self.path.with_suffix(".download"), self.path.with_suffix(".part")
-        try:
-            await Download(self.http["url"], packed, _IDLE_SECONDS, await self._authorities(), self._teller(slow)).run()
-            async with _unpacking:
-                await asyncio.to_thread(unpack, packed, part, self.room)
-            os.replace(part, self.path)
-        finally:
-            packed.unlink(missing_ok=True)
-            part.unlink(missing_ok=True)
 
-    def _teller(self, slow: Any) -> Any:
-        """Reports progress now and then, and spreads the import over the time that it shall take."""
-        begun, told, least = time.monotonic(), 0.0, self.runtime.timings.import_seconds
-
-        async def tell(share: float | None) -> None:
-            nonlocal told
-            if slow:
-                await asyncio.sleep(64 * 1024 / max(slow.bytes_per_second, 1))
-            elif share is not None:
-                await asyncio.sleep(max(0.0, begun + least * share - time.monotonic()))
-            # 100 is withheld until the conversion has ended.
-            if share is not None and share < 1 and time.monotonic() - told >= _TOLD_SECONDS:
-                told = time.monotonic()
-                await self.report(progress=f"{share * 100:.2f}%")
-
-        return tell
-
-    async def _authorities(self) -> str:
-        """PEM texts of ``certConfigMap``; a missing one keeps the pod from starting."""
-        name = self.http.get("certConfigMap")
-        if not name:
-            return ""
-        found = await self.runtime.until("ConfigMap", (self.key[0], name), lambda one: one)
-        return "\n".join((found.get("data") or {}).values())
-
-    async def _hand_over(self, names: Names, populator: bool) -> None:
-        target = self.target
-        if populator and target is not None:
-            await bind(self.write, target)
-        await self.write.annotate("PersistentVolumeClaim", self.key, {POD_PHASE: "Succeeded"})
-
-    async def _clear(self, names: Names, populator: bool) -> None:
-        claims, retained = self.runtime.cache("PersistentVolumeClaim"), annotations(self.disk).get(RETAIN) == "true"
-        pod = self.runtime.cache("Pod").get(self.key[0], names.pod)
-        if pod is not None and retained:
-            await self._pod_says(pod, "Succeeded", 0, pods.terminated(0, "Import Complete"))
-            return
-        if pod is not None:
-            await self.write.delete(pod)
-        for name in (names.scratch, *([names.work] if populator else [])):
-            claim = claims.get(self.key[0], name)
-            if claim is not None:
-                await self.write.delete(claim)
-
-
-class Upload(Walk):
-    """``spec.source.upload``, up to the point where somebody has to send the bytes."""
-
-    populator_kind = "VolumeUploadSource"
-
-    async def run(self) -> None:
-        claim = await self.claim()
-        target = await self.make_target(claim, populated(self.disk, self.runtime, claim), {})
-        if target is None:
-            return
-        await self.report("Pending", progress="N/A", claimName=self.key[1], running=NOT_RUNNING)
-        await self.consumer(claim)
-        await self.report("UploadScheduled")
-        await asyncio.sleep(self.runtime.timings.pod_start)
-        await self.report("UploadReady", running=RUNNING_POD)
-
-
-class Blank(Walk):
+class Blank(Population):
     """``spec.source.blank``: an empty disk."""
 
     populator_kind = "VolumeImportSource"
@@ -282,5 +208,7 @@ class Blank(Walk):
         path = self.path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
-        await bind(self.write, target)
+        names = Names.of(target, True, "importer")
+        await self.hand_over(names, True)
+        await self.clear(names, True)
         await self.report("Succeeded", progress="100.0%", running=("False", "Completed", "Import Complete"))

@@ -6,11 +6,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from lab.api import ApiError, Object, key_of
 from lab.controllers.cdi.claims import IMMEDIATE, USE_POPULATOR, Claim, ClaimInvalid, plan
 from lab.controllers.cdi.states import NOT_RUNNING, Verdict, bound_of, status_of
+from lab.controllers.events import tell
 from lab.controllers.objects import annotations, deleting, labels, owned_by, owner, size, status
 from lab.controllers.runtime import Runtime, Writer
 from lab.controllers.storage import SELECTED_NODE, volume_path
@@ -29,7 +30,10 @@ _SOURCE_NAMES = {
 class Walk:
     """One disk on its way to Succeeded. It is cancelled when the disk is deleted or its claim is lost."""
 
+    component = "datavolume-import-controller"
     populator_kind = ""
+    # Phase: reason and text of the event about it; {disk}, {name} and, for a clone, {source}.
+    phase_events: ClassVar[dict[str, tuple[str, str]]] = {}
     waiting_for_consumer = "PendingPopulation"
 
     def __init__(self, runtime: Runtime, write: Writer, disk: Object) -> None:
@@ -63,8 +67,23 @@ class Walk:
         known = self.runtime.cache("DataVolume").get(*self.key)
         if known is not None and known["metadata"]["uid"] != self.uid:
             return  # another disk of this name; this walk is about to be cancelled
-        bound = bound or bound_of(self.target, self.key[1])
-        await self.write.status("DataVolume", self.key, status_of(self.disk, bound, **values))
+        disk, bound = self.disk, bound or bound_of(self.target, self.key[1])
+        before = status(disk).get("phase", "")
+        await self.write.status("DataVolume", self.key, status_of(disk, bound, **values))
+        if phase is not None and phase != before and phase in self.phase_events:
+            reason, text = self.phase_events[phase]
+            await self.say(reason, text.format(name=self.key[1], disk="/".join(self.key), source=self.source_name))
+
+    source_name = ""
+
+    async def say(self, reason: str, message: str, *, warning: bool = False, about: Object | None = None) -> None:
+        """An event of this controller, about the disk itself unless another object is given."""
+        await tell(self.write, about or self.disk, reason, message, component=self.component, warning=warning)
+
+    async def refuse(self, reason: str, message: str, phase: str | None = None, **values: Any) -> None:
+        """No claim can be made: condition Bound says why, and so does an event."""
+        await self.report(phase, bound=("False", reason, message), **values)
+        await self.say(reason, message, warning=True)
 
     async def when(self, kinds: tuple[str, ...], check: Callable[[], Any]) -> Any:
         """Wait until ``check`` gives something true, looking again whenever an object of these kinds changes."""
@@ -96,7 +115,7 @@ class Walk:
         try:
             return plan(self.disk, self.runtime, source)
         except ClaimInvalid as trouble:
-            await self.report(bound=("False", "ErrClaimNotValid", str(trouble)))
+            await self.refuse("ErrClaimNotValid", str(trouble))
             found: Claim = await self.when(("StorageClass", "StorageProfile"), planned)
             return found
 
@@ -110,16 +129,34 @@ class Walk:
                     await self._adopt(found)
                     return None
                 text = f"Destination PVC {self.key[0]}/{self.key[1]} already exists"
-                await self.report(bound=("False", "ErrResourceExists", text))
+                await self.refuse("ErrResourceExists", text)
             await self.runtime.until("PersistentVolumeClaim", self.key, lambda now, old=found: now is not old)
+        if populator:
+            await self.write.create_once(self.populator_source())
         target = self._target(claim, populator, extra)
         try:
             return await self.write.create(target)
         except ApiError as error:
             message = error.body.get("message", "") if isinstance(error.body, dict) else ""
             if error.status == 403 and "exceeded quota" in message:
-                await self.report("Pending", bound=("False", "ErrExceededQuota", message), running=NOT_RUNNING)
+                await self.refuse("ErrExceededQuota", message, "Pending", running=NOT_RUNNING)
             raise
+
+    def populator_source(self) -> Object:
+        """The object that the claim names as where its content comes from; without owner when that is elsewhere."""
+        kind = self.populator_kind
+        meta = {"name": f"{_SOURCE_NAMES[kind]}-{self.uid}", "namespace": self.key[0]}
+        meta |= {"ownerReferences": [owner(self.disk)]}
+        source = {key: value for key, value in self.disk["spec"]["source"].items() if key != "upload"}
+        content = {"contentType": self.disk["spec"].get("contentType", "kubevirt")}
+        spec = content | ({"source": source} if source else {})
+        return {"apiVersion": "cdi.kubevirt.io/v1beta1", "kind": kind, "metadata": meta, "spec": spec}
+
+    async def remove_source(self) -> None:
+        """CDI takes the populator's object away once the disk is whole."""
+        cache = self.runtime.cache(self.populator_kind)
+        for found in [one for key, one in cache.objects.items() if key[1].endswith(f"-{self.uid}")]:
+            await self.write.delete(found)
 
     def _target(self, claim: Claim, populator: bool, extra: dict[str, str]) -> Object:
         disk, spec = self.disk, claim.spec()
