@@ -4,44 +4,52 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import shutil
-from pathlib import Path
+from typing import ClassVar
 
 from lab.api import Key, Object, key_of
 from lab.controllers.cdi import pods
 from lab.controllers.cdi.claims import USE_POPULATOR, Claim, populated
+from lab.controllers.cdi.helpers import FINALIZER, OWNED_BY, clean, copy_file, protect
 from lab.controllers.cdi.states import Verdict
-from lab.controllers.cdi.strategy import capacity_of, choose, fallback_mark, ready
+from lab.controllers.cdi.strategy import FALLBACK_EVENTS, capacity_of, choose, fallback_mark, holder, ready
 from lab.controllers.cdi.walk import APP, POD_PHASE, Walk
-from lab.controllers.objects import labels, size, status
-from lab.controllers.runtime import Runtime, Writer
-from lab.controllers.storage import CLONING, bind, claim_size, volume_path
+from lab.controllers.events import tell
+from lab.controllers.objects import size, status
+from lab.controllers.storage import bind, claim_size, volume_path
 
-FINALIZER = "cdi.kubevirt.io/dataVolumeFinalizer"
-OWNED_BY = "cdi.kubevirt.io/OwnedByUID"
 CLONE_TYPE, CLONE_PHASE = "cdi.kubevirt.io/cloneType", "cdi.kubevirt.io/clonePhase"
 _PENDING: Verdict = ("False", "Pending", "Clone Pending")
 _POPULATOR: Verdict = ("True", "Populator is running", "")
-_protecting = asyncio.Lock()
 _KINDS = ("DataVolume", "PersistentVolumeClaim", "Pod")
-
-
-def copy_file(source: Path, target: Path) -> None:
-    """Whole or not at all; a source that nobody filled is an empty disk. Blocks; run it in a thread."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_suffix(".part")
-    if source.exists():
-        shutil.copyfile(source, part)
-    else:
-        part.touch()
-    os.replace(part, target)
+_POPULATOR_NAME = "clone-populator"
 
 
 class Clone(Walk):
     """``spec.source.pvc``."""
 
+    component = "datavolume-pvc-clone-controller"
     populator_kind = "VolumeCloneSource"
+    phase_events: ClassVar = {
+        "CloneScheduled": ("CloneScheduled", "Cloning from {source} into {disk} scheduled"),
+        "CloneInProgress": ("CloneInProgress", "Cloning from {source} into {disk} in progress"),
+        "CSICloneInProgress": ("CSICloneInProgress", "CSI Volume clone in progress (for pvc {source})"),
+        "SnapshotForSmartCloneInProgress": (
+            "SnapshotForSmartCloneInProgress",
+            "Creating snapshot for smart-clone is in progress (for pvc {source})",
+        ),
+        "Succeeded": ("CloneSucceeded", "Successfully cloned from {source} into {disk}"),
+    }
+
+    @property
+    def source_name(self) -> str:
+        return "/".join(self.source_key)
+
+    def populator_source(self) -> Object:
+        """Beside the source, so it can have no owner; it goes with the other helpers."""
+        found = super().populator_source()
+        found["metadata"] = {"name": found["metadata"]["name"], "namespace": self.source_key[0], "labels": APP}
+        source = {"apiGroup": "", "kind": "PersistentVolumeClaim", "name": self.source_key[1]}
+        return found | {"spec": {"source": source, "storage": self.disk["spec"].get("storage") or {}}}
 
     @property
     def source_key(self) -> Key:
@@ -69,6 +77,8 @@ class Clone(Walk):
             strategy, reason = choose(source, claim, populator, self.runtime)
             await self._mark({CLONE_TYPE: strategy} | fallback_mark(reason))
             await self.write.annotate("DataVolume", self.key, {CLONE_TYPE: strategy})
+            if reason:
+                await self._about_target(FALLBACK_EVENTS[reason], reason)
             steps = {"csi-clone": self._by_driver, "snapshot": self._by_snapshot, "copy": self._by_host}
             await steps[strategy](source, claim)
             done = {POD_PHASE: "Succeeded", CLONE_PHASE: "Succeeded", "k8s.io/CloneOf": "true"}
@@ -80,6 +90,11 @@ class Clone(Walk):
         await self.report("Succeeded", progress="100.0%", running=("False", "Completed", "Clone Complete"))
         await self.write.finalizer(self.disk, FINALIZER, False)
 
+    async def _about_target(self, reason: str, message: str) -> None:
+        target = self.target
+        if target is not None:
+            await tell(self.write, target, reason, message, component=_POPULATOR_NAME, warning=True)
+
     async def _mark(self, values: dict[str, str]) -> None:
         await self.write.annotate("PersistentVolumeClaim", self.key, dict(values))
 
@@ -89,7 +104,7 @@ class Clone(Walk):
             source = self.source
             if source is None:
                 text = f"The source pvc {self.source_key[1]} doesn't exist"
-                await self.report(bound=("False", "CloneWithoutSource", text))
+                await self.refuse("CloneWithoutSource", text)
                 source = await self.runtime.until("PersistentVolumeClaim", self.source_key, lambda found: found)
             claim = await self.claim(source)
             block = source["spec"].get("volumeMode") == "Block" or "pvc" in self.disk["spec"]
@@ -97,7 +112,7 @@ class Clone(Walk):
             if size(claim.request) >= needed or not block:
                 return claim
             text = "target resources requests storage size is smaller than the source"
-            await self.report(bound=("False", "CloneValidationFailed", text))
+            await self.refuse("CloneValidationFailed", text)
             await self.runtime.until(
                 "PersistentVolumeClaim", self.source_key, lambda found, old=source: found is not old
             )
@@ -111,6 +126,7 @@ class Clone(Walk):
                 return "gone"
             return "ready" if ready(source, self.runtime) else None
 
+        await self._tell_why_not(self.source)
         while True:
             found = await self.when(_KINDS, look)
             source = self.source
@@ -121,6 +137,18 @@ class Clone(Walk):
             await self.report(running=("False", "Error", text))
             await self.runtime.until("PersistentVolumeClaim", self.source_key, lambda claim: claim is not None)
             await self.report(running=_PENDING)
+
+    async def _tell_why_not(self, source: Object | None) -> None:
+        """What keeps the clone waiting, if that is in CDI's power to say."""
+        if source is None or ready(source, self.runtime):
+            return
+        pod = holder(source, self.runtime)
+        if pod is not None:
+            where = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+            text = f"pod {where} using PersistentVolumeClaim {self.source_key[1]}"
+            await self._about_target("CloneSourceInUse", text)
+        else:
+            await self.say("ImportPVCNotReady", "The source PVC is not fully imported", warning=True)
 
     async def _by_driver(self, source: Object, claim: Claim) -> None:
         """A temporary claim beside the source is cloned by the driver, then its volume moves over."""
@@ -175,15 +203,29 @@ class Clone(Walk):
         if target is not None:
             await bind(self.write, target)
 
-    async def _by_snapshot(self, _: Object, __: Claim) -> None:
+    async def _by_snapshot(self, _: Object, claim: Claim) -> None:
         await self._mark({CLONE_PHASE: "Snapshot"})
+        snapshot = await self.write.create_once(self._snapshot(claim))
+        await protect(self.runtime, self.write, self.source_key)
         await self.report("SnapshotForSmartCloneInProgress", running=_POPULATOR)
+        if self._hangs():
+            await asyncio.Event().wait()
         await self._step()
+        await self.write.status("VolumeSnapshot", key_of(snapshot), {"readyToUse": True, "restoreSize": claim.request})
+        await protect(self.runtime, self.write, self.source_key)
         await self._mark({CLONE_PHASE: "SnapshotClone"})
         await self.report("CloneFromSnapshotSourceInProgress", running=_POPULATOR)
         await self._step()
         await self._copy()
         await self._rebind()
+
+    def _snapshot(self, claim: Claim) -> Object:
+        uid = (self.target or {"metadata": {}})["metadata"].get("uid", self.uid)
+        classes = self.runtime.cache("VolumeSnapshotClass").objects.values()
+        fitting = sorted(one["metadata"]["name"] for one in classes if one.get("driver") == claim.driver)
+        meta = {"name": f"tmp-snapshot-{uid}", "namespace": self.source_key[0], "labels": APP | {OWNED_BY: uid}}
+        spec = {"source": {"persistentVolumeClaimName": self.source_key[1]}, "volumeSnapshotClassName": fitting[0]}
+        return {"apiVersion": "snapshot.storage.k8s.io/v1", "kind": "VolumeSnapshot", "metadata": meta, "spec": spec}
 
     async def _by_host(self, _: Object, __: Claim) -> None:
         await self._mark({CLONE_PHASE: "HostClone"})
@@ -195,33 +237,3 @@ class Clone(Walk):
         target = self.target
         if target is not None and status(target).get("phase") != "Bound":
             await bind(self.write, target)
-
-
-def _helpers(runtime: Runtime, uid: str) -> list[Object]:
-    kinds = ("Pod", "PersistentVolumeClaim")
-    return [one for kind in kinds for one in runtime.cache(kind).objects.values() if labels(one).get(OWNED_BY) == uid]
-
-
-async def clean(runtime: Runtime, write: Writer, disk: Object) -> None:
-    """Take away what a clone put beside its source."""
-    target = runtime.cache("PersistentVolumeClaim").get(*key_of(disk))
-    if target is not None:
-        for helper in _helpers(runtime, target["metadata"]["uid"]):
-            await write.delete(helper)
-    source = disk["spec"].get("source", {}).get("pvc")
-    if source:
-        await protect(runtime, write, (source.get("namespace") or key_of(disk)[0], source["name"]))
-
-
-async def protect(runtime: Runtime, write: Writer, key: Key) -> None:
-    """A claim that the driver is cloning cannot go: the provisioner holds it by a finalizer."""
-    async with _protecting:
-        claim = runtime.cache("PersistentVolumeClaim").get(*key)
-        if claim is None:
-            return
-        cloning = any(
-            (one["spec"].get("dataSource") or {}).get("name") == key[1]
-            and status(one).get("phase", "Pending") == "Pending"
-            for one in runtime.cache("PersistentVolumeClaim").in_namespace(key[0])
-        )
-        await write.finalizer(claim, CLONING, cloning)

@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from lab.api import Api, Key, Object
-from lab.controllers.cdi.clones import FINALIZER, Clone, clean
+from lab.controllers.cdi.clones import Clone
+from lab.controllers.cdi.helpers import FINALIZER, clean
 from lab.controllers.cdi.imports import Blank, HttpImport
 from lab.controllers.cdi.states import NOT_RUNNING, bound_of, status_of
 from lab.controllers.cdi.uploads import Upload

@@ -14,6 +14,14 @@ NO_SNAPSHOT_CLASS = "No compatible volumesnapshotclass found"
 OTHER_DRIVER = "Provisioners are incompatible"
 OTHER_MODE = "The volume modes of source and target are incompatible"
 NO_EXPANSION = "No volume expansion is possible"
+# Why a clone became a copy, and the reason of the event about it.
+FALLBACK_EVENTS = {
+    NO_POPULATOR: "NoPopulator",
+    NO_SNAPSHOT_CLASS: "NoVolumeSnapshotClass",
+    OTHER_DRIVER: "IncompatibleProvisioners",
+    OTHER_MODE: "IncompatibleVolumeModes",
+    NO_EXPANSION: "NoVolumeExpansion",
+}
 
 
 def capacity_of(claim: Object) -> int:
@@ -51,8 +59,8 @@ def choose(source: Object, claim: Claim, populator: bool, runtime: Runtime) -> t
     return strategy, None
 
 
-def mounted(claim: Object, runtime: Runtime) -> bool:
-    """True while a pod that is not one of CDI's holds the claim writable."""
+def holder(claim: Object, runtime: Runtime) -> Object | None:
+    """A pod that is not one of CDI's and holds the claim writable."""
     name = claim["metadata"]["name"]
     for pod in runtime.cache("Pod").in_namespace(claim["metadata"]["namespace"]):
         if status(pod).get("phase") in ("Succeeded", "Failed"):
@@ -62,8 +70,8 @@ def mounted(claim: Object, runtime: Runtime) -> bool:
         for volume in pod["spec"].get("volumes", []):
             used = volume.get("persistentVolumeClaim") or {}
             if used.get("claimName") == name and not used.get("readOnly"):
-                return True
-    return False
+                return pod
+    return None
 
 
 def origin(claim: Object, runtime: Runtime) -> Object | None:
@@ -80,7 +88,7 @@ def fallback_mark(reason: str | None) -> dict[str, str]:
 
 def ready(claim: Object, runtime: Runtime) -> bool:
     """True if the source may be cloned now: filled, bound, and in nobody's hands."""
-    if status(claim).get("phase") != "Bound" or mounted(claim, runtime) or "deletionTimestamp" in claim["metadata"]:
+    if status(claim).get("phase") != "Bound" or holder(claim, runtime) or "deletionTimestamp" in claim["metadata"]:
         return False
     disk = origin(claim, runtime)
     return disk is None or status(disk).get("phase") == "Succeeded"
