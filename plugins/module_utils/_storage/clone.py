@@ -85,7 +85,7 @@ def predict_clone(question: CloneQuestion) -> ClonePrediction:
     unknown = tuple(dict.fromkeys(refusal_open + tuple(missing)))
     fallback = ""
     if refusal:
-        method, reason = REFUSED, refusal
+        method, reason, unknown = REFUSED, refusal, ()
     elif refusal_open:
         method, reason = UNKNOWN, f"not known: {', '.join(unknown)}"
     elif strategy == COPY or any(item.sure for item in obstacles):
