@@ -45,6 +45,10 @@ MODULES = (
     "_image.wanted",
     "_pool.source",
     "_storage.classes",
+    "_storage.clone",
+    "_storage.clone_facts",
+    "_storage.disk_report",
+    "_storage.settings",
 )
 _FLIPS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Eq: ast.NotEq,
@@ -66,6 +70,9 @@ TESTS = (
     "tests/unit/_image/test_wanted.py",
     "tests/unit/_image/test_catalog.py",
     "tests/unit/_storage/test_classes.py",
+    "tests/unit/_storage/test_clone.py",
+    "tests/unit/_storage/test_disk_report.py",
+    "tests/unit/_storage/test_settings.py",
 )
 # Mutants that change no answer, each with the reason.
 EQUIVALENT: dict[str, str] = {}
