@@ -132,8 +132,8 @@ def _start(home: Path, folder: Path, options: Options, say: Say) -> dict[str, An
     _clean(home)
     certs.write(home / "certs")
     servers.write_private(home / "audit-policy.yaml", servers.AUDIT_POLICY)
-    running, port = _start_servers(home, folder, say)
-    about = _describe(home, port, options, binaries.versions(folder))
+    running, port, etcd = _start_servers(home, folder, say)
+    about = _describe(home, port, etcd, options, binaries.versions(folder))
     _save(home, about, running, ready=False)
     if options.controllers:
         command = controllers_command(home, options)
@@ -158,7 +158,7 @@ def _clean(home: Path) -> None:
     (home / "volumes").mkdir()
 
 
-def _start_servers(home: Path, folder: Path, say: Say) -> tuple[list[Process], int]:
+def _start_servers(home: Path, folder: Path, say: Say) -> tuple[list[Process], int, int]:
     """etcd and kube-apiserver, furnished and ready; again with new ports when another process was faster."""
     for attempt in range(1, _PORT_ATTEMPTS + 1):
         client, peer, port = servers.free_ports(3)
@@ -177,7 +177,7 @@ def _start_servers(home: Path, folder: Path, say: Say) -> tuple[list[Process], i
             say("a port was taken meanwhile; trying others")
             shutil.rmtree(home / "etcd", ignore_errors=True)
         else:
-            return running, port
+            return running, port, client
     raise LabError("no free ports")
 
 
@@ -214,9 +214,10 @@ def _wait_controllers(home: Path, process: Process) -> dict[str, Any]:
     raise LabError(f"the controllers were not ready after {_CONTROLLERS_SECONDS:.0f} s; their log ends:\n{tail}")
 
 
-def _describe(home: Path, port: int, options: Options, versions: dict[str, str]) -> dict[str, Any]:
+def _describe(home: Path, port: int, etcd: int, options: Options, versions: dict[str, str]) -> dict[str, Any]:
     return {
         "apiserver": f"https://127.0.0.1:{port}",
+        "etcd": f"https://127.0.0.1:{etcd}",
         "kubeconfig": str(home / "kubeconfig"),
         "audit_log": str(home / "audit.log"),
         "volumes": str(home / "volumes"),

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from lab.api import Api, ApiError
-from lab.scenarios import states
+from lab.scenarios import bigsite, goldens, retire, states
 from lab.scenarios.parts import Lab
 from lab.scenarios.waiting import Late
 
@@ -29,6 +29,19 @@ SCENARIOS: dict[str, Scenario] = {
     "lost-golden": states.lost_golden,
     "class-mismatch": states.class_mismatch,
     "thousand-pools": states.thousand_pools,
+    "stuck-import": goldens.stuck_import,
+    "retrying-import": goldens.retrying_import,
+    "too-small": goldens.too_small,
+    "oversized": goldens.oversized,
+    "html-source": goldens.html_source,
+    "truncated-source": goldens.truncated_source,
+    "untrusted-source": goldens.untrusted_source,
+    "slow-source": goldens.slow_source,
+    "waiting-consumer": goldens.waiting_consumer,
+    "cdi-1.65": goldens.cdi_165,
+    "leftovers": goldens.leftovers,
+    "retire": retire.retire,
+    "big-site": bigsite.big_site,
 }
 
 

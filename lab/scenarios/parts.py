@@ -13,6 +13,7 @@ import aiohttp
 
 from lab import seed
 from lab.api import Api, ApiError, Object
+from lab.scenarios import cdi_version
 from lab.scenarios.waiting import healthy, object_until, phase
 from lab.schemas import DEFAULT_SCHEMATIC_ID
 
@@ -45,6 +46,13 @@ class Lab:
 
     async def misbehave(self, controller: str, rule: dict[str, Any] | None) -> None:
         await self.post(f"{self.control}/misbehave", {"controller": controller, "rule": rule})
+
+    async def behave(self) -> None:
+        """Withdraw what CDI was scripted to do wrong, if anything."""
+        async with aiohttp.ClientSession() as session, session.get(f"{self.control}/state") as answer:
+            rules = (await answer.json())["rules"]
+        if rules.get("cdi"):
+            await self.misbehave("cdi", None)
 
     def apps_options(self, **options: Any) -> None:
         """What the app API publishes; no options, no file."""
@@ -81,7 +89,9 @@ def platform_values(worker_image: dict[str, Any] | None = None, disabled: tuple[
 async def base(api: Api, lab: Lab, without_source: bool = False) -> None:
     """What every scenario starts from, whatever an earlier one left: sources, classes, no scripted trouble."""
     lab.apps_options()
+    await lab.behave()
     await seed.apply(api)
+    await cdi_version.use(api, cdi_version.OLD)
     component = {"name": "external-dns", "path": "system/external-dns"}
     install = {"namespace": seed.SYSTEM, "releaseName": "external-dns"}
     source = seed.package_source("cozystack.external-dns", {"default": ([], [component | {"install": install}])})

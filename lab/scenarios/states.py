@@ -59,7 +59,8 @@ async def no_platform(api: Api, lab: Lab) -> None:
     )
 
 
-async def _enable(api: Api, lab: Lab, catalog: dict[str, object]) -> None:
+async def enable(api: Api, lab: Lab, catalog: dict[str, object]) -> None:
+    """A platform that has the catalog package, with these values; the catalog's own release follows."""
     await parts.platform(api, lab, "isp-full", parts.platform_values(catalog))
 
 
@@ -67,7 +68,7 @@ async def failing_import(api: Api, lab: Lab) -> None:
     """the catalog lists an image that the image source does not have: 404, restarts, never Failed"""
     await parts.base(api, lab)
     await lab.post(f"{lab.image_source}/_lab/unknown", {"schematics": [MISSING_SCHEMATIC]})
-    await _enable(api, lab, parts.catalog(lab, {"schematicID": MISSING_SCHEMATIC, "version": parts.VERSION}))
+    await enable(api, lab, parts.catalog(lab, {"schematicID": MISSING_SCHEMATIC, "version": parts.VERSION}))
 
     def failing(disk: Object | None) -> bool:
         restarts = ((disk or {}).get("status") or {}).get("restartCount", 0)
@@ -88,13 +89,13 @@ async def lost_golden(api: Api, lab: Lab) -> None:
     """pool shop-md0 of tenant acme runs from a cloned disk whose golden image is gone from catalog and cluster"""
     await demo(api, lab)
     if await api.get("KubernetesNodes", "shop-md0", "tenant-acme") is None:
-        await _enable(api, lab, parts.catalog(lab))
+        await enable(api, lab, parts.catalog(lab))
         await parts.golden_ready(api)
     spec = _BUILTIN | {"minReplicas": 1, "maxReplicas": 2}
     await parts.pool(api, "tenant-acme", "shop", "md0", spec)
     await parts.workers(api, "tenant-acme", "kubernetes-shop-md0", 1)
     without = parts.catalog(lab, images=[])
-    await _enable(api, lab, without)
+    await enable(api, lab, without)
     await parts.rendered(api, seed.SYSTEM, "kubernetes-worker-image", without)
     await parts.gone(api, "DataVolume", parts.golden(), parts.GOLDENS)
     claim = "PersistentVolumeClaim"
@@ -104,13 +105,13 @@ async def lost_golden(api: Api, lab: Lab) -> None:
 async def class_mismatch(api: Api, lab: Lab) -> None:
     """golden on class replicated, pool shop-md0 on local: a clone that hangs, since its release was rendered before"""
     await demo(api, lab)
-    await _enable(api, lab, parts.catalog(lab, storageClass="local"))
+    await enable(api, lab, parts.catalog(lab, storageClass="local"))
     spec = _BUILTIN | {"minReplicas": 0, "maxReplicas": 2, "storageClass": "local"}
     known = await api.get("KubernetesNodes", "shop-md0", "tenant-acme")
     if known is None or known["spec"]["storageClass"] != "local":
         await _moved(api, "local")
         await parts.pool(api, "tenant-acme", "shop", "md0", spec)
-    await _enable(api, lab, parts.catalog(lab))
+    await enable(api, lab, parts.catalog(lab))
     await _moved(api, "replicated")
     # What an autoscaler does: no render, so nothing refuses it.
     await api.patch("MachineDeployment", "kubernetes-shop-md0", {"spec": {"replicas": 1}}, "tenant-acme")
@@ -169,7 +170,7 @@ async def _create_missing(api: Api, releases: list[Object]) -> None:
 async def thousand_pools(api: Api, lab: Lab) -> None:
     """1,000 pools without workers in 50 tenants, half of them on the default golden image"""
     await parts.base(api, lab)
-    await _enable(api, lab, parts.catalog(lab))
+    await enable(api, lab, parts.catalog(lab))
     await parts.golden_ready(api)
     names = [f"t{tenant:02}" for tenant in range(TENANTS)]
     tenants = [_release("Tenant", parts.ROOT, name, {"resourceQuotas": {}}) for name in names]
