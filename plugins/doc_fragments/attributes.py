@@ -17,6 +17,15 @@ attributes:
     membership: [cozystack.worker_image.all]
 """
 
+    FACTORY = r"""
+options: {}
+attributes:
+  action_group:
+    description: Use C(group/cozystack.worker_image.factory) in C(module_defaults) to set address and credentials once.
+    support: full
+    membership: [cozystack.worker_image.factory]
+"""
+
     CHANGING = r"""
 options: {}
 attributes:

@@ -46,6 +46,8 @@ def breaches(path: Path, found: set[str]) -> list[str]:
         wrong = (tops & BEYOND) | (entered - PURE)
     elif parts[0] == "module_utils" and parts[1] == "_kube":
         wrong = (tops & {"ansible"}) | (entered - {"_kube"})
+    elif parts[0] == "module_utils" and parts[1] == "_factory":
+        wrong = (tops & {"ansible", "kubernetes"}) | (entered - PURE - {"_factory"})
     elif parts[0] == "modules":
         wrong = (tops - {"__future__", "ansible_collections"}) | (entered - {"_run"})
     elif parts[0] in ("filter", "test"):
@@ -70,6 +72,9 @@ def test_a_room_imports_only_what_it_may(path: Path) -> None:
         ("module_utils/_plan/plan.py", "from ansible.module_utils.basic import AnsibleModule", ["ansible"]),
         ("module_utils/_guard/judge.py", "from .._kube.client import Client", ["_kube"]),
         ("module_utils/_kube/client.py", "from .._run.entry import run_module", ["_run"]),
+        ("module_utils/_factory/web.py", "import kubernetes", ["kubernetes"]),
+        ("module_utils/_factory/web.py", "from .._kube.errors import KubeError", ["_kube"]),
+        ("module_utils/_factory/web.py", "import urllib3", []),
         ("modules/node_pools.py", f"from {COLLECTION}.module_utils._kube.client import Client", ["_kube"]),
         ("filter/golden_name.py", f"from {COLLECTION}.module_utils._run.entry import run_module", ["_run"]),
         ("module_utils/_pool/pool.py", "from lab.chart import render_pool", ["lab"]),
@@ -84,6 +89,7 @@ def test_the_rule_itself_notices_a_breach(place: str, source: str, expected: lis
 def test_every_room_of_the_design_has_files() -> None:
     assert {path.name for path in UTILS.iterdir() if path.name.startswith("_") and path.is_dir()} - {"__pycache__"} == {
         *PURE,
+        "_factory",
         "_kube",
         "_run",
     }

@@ -44,6 +44,10 @@ class InvalidSchematic(ValueError):
     """Something that is no schematic, or one whose ID cannot be computed without a factory."""
 
 
+class UncomputableSchematic(InvalidSchematic):
+    """A schematic, perhaps, with text that only a factory can lay out."""
+
+
 def schematic_id(schematic: Mapping[str, Any]) -> str:
     """ID of a schematic, or of the customization alone. Raises InvalidSchematic for unknown keys and for text it cannot lay out."""
     return hashlib.sha256(canonical_schematic(schematic).encode()).hexdigest()
@@ -157,7 +161,7 @@ def _text(value: Any, where: str) -> str:
     if not isinstance(value, str):
         raise InvalidSchematic(f"{where} is a text, not {type(value).__name__}")
     if not _BARE.fullmatch(value) or _LOOKS_OTHERWISE.fullmatch(value) or value.lower() in _WORDS:
-        raise InvalidSchematic(
+        raise UncomputableSchematic(
             f"{where}: the ID of a schematic with the text {value!r} cannot be computed offline, since the factory's quoting of it "
             "is not certain; register the schematic at the factory and use the ID it answers"
         )

@@ -36,17 +36,24 @@ class Session:
     reporter: Reporter
 
 
+@dataclass(frozen=True)
+class LocalSession:
+    """What a job gets that talks to no API server."""
+
+    params: Mapping[str, Any]
+    check_mode: bool
+    warn: Callable[[str], None]
+    reporter: Reporter
+
+
 Job = Callable[[Session], dict[str, Any]]
+LocalJob = Callable[[LocalSession], dict[str, Any]]
 
 
 def run_module(job: Job, argument_spec: Mapping[str, Any], **kwargs: Any) -> None:
     """Run a job as an Ansible module; ends the process."""
-    from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-    module = AnsibleModule(
-        argument_spec={**connection_argument_spec(), **argument_spec}, supports_check_mode=True, **kwargs
-    )
-    try:
+    def work(module: Any) -> dict[str, Any]:
         settings = resolve(module.params, os.environ)
         module.no_log_values.update(settings.secrets)
         transport = HttpTransport(settings, CHECK_MODE_USER_AGENT if module.check_mode else USER_AGENT)
@@ -56,9 +63,32 @@ def run_module(job: Job, argument_spec: Mapping[str, Any], **kwargs: Any) -> Non
             )
         reporter = Reporter(file_writer(os.environ))
         client = Client(transport, note=lambda text: reporter.tell(text, text))
-        result = job(Session(module.params, client, module.check_mode, module.warn, reporter))
+        return job(Session(module.params, client, module.check_mode, module.warn, reporter))
+
+    _run(work, {**connection_argument_spec(), **argument_spec}, "kubernetes", kwargs)
+
+
+def run_local_module(job: LocalJob, argument_spec: Mapping[str, Any], **kwargs: Any) -> None:
+    """Run a job that needs no API server, so no connection option either; ends the process."""
+
+    def work(module: Any) -> dict[str, Any]:
+        reporter = Reporter(file_writer(os.environ))
+        return job(LocalSession(module.params, module.check_mode, module.warn, reporter))
+
+    _run(work, argument_spec, "urllib3", kwargs)
+
+
+def _run(
+    work: Callable[[Any], dict[str, Any]], argument_spec: Mapping[str, Any], library: str, kwargs: Mapping[str, Any]
+) -> None:
+    """The only place that turns exceptions into fail_json. ``library`` is what an ImportError is about."""
+    from ansible.module_utils.basic import AnsibleModule, missing_required_lib
+
+    module = AnsibleModule(argument_spec=dict(argument_spec), supports_check_mode=True, **kwargs)
+    try:
+        result = work(module)
     except ImportError as error:
-        module.fail_json(msg=missing_required_lib("kubernetes"), exception=str(error))
+        module.fail_json(msg=missing_required_lib(library), exception=str(error))
     except Failure as error:
         module.fail_json(msg=str(error), **error.result)
     except (ConnectionOptionError, KubeError) as error:

@@ -1,0 +1,13 @@
+# Copyright (c) 2026, The cozystack.worker_image contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Runs module image_probe_info and shows what changes while it waits."""
+
+from __future__ import annotations
+
+from ansible_collections.cozystack.worker_image.plugins.plugin_utils._progress import ProgressAction
+
+
+class ActionModule(ProgressAction):
+    """See module image_probe_info."""
