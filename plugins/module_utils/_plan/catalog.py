@@ -13,15 +13,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .._image.golden import CATALOG_PACKAGE
+from .._image.golden import CATALOG_PACKAGE, CATALOG_RELEASE
 from .._storage.quantity import same_quantity
-from .changes import Change, Path, compare, equal, merge_patch
+from .changes import ABSENT, Change, Path, compare, equal, merge_patch
 from .plan import PATCH, Plan, Step
 
 PLATFORM_PACKAGE = "cozystack.cozystack-platform"
 VALUES_PATH: Path = ("spec", "components", "platform", "values")
 # Only these variants carry the IaaS bundle; elsewhere the package name is ignored without an error (platform rule PL1).
 IAAS_VARIANTS = ("isp-full", "isp-full-generic")
+# A healthy release ignores one of them without the other.
+FORCE_ANNOTATIONS = ("reconcile.fluxcd.io/forceAt", "reconcile.fluxcd.io/requestedAt")
 _URL_KEYS = frozenset({"imageFactoryURL"})
 _SIZE_KEYS = frozenset({"storage"})
 
@@ -155,3 +157,10 @@ def catalog_plan(platform: PlatformPackage, changes: Sequence[Change], reason: s
     if not changes:
         return Plan()
     return Plan((Step(PATCH, "Package", "", platform.name, reason, tuple(changes), merge_patch(changes)),))
+
+
+def force_step(reason: str) -> Step:
+    """One forced render of the catalog. The moment is chosen when it is written, so that the plan has the same hash until then."""
+    fields = tuple(Change(("metadata", "annotations", key), ABSENT, "now") for key in FORCE_ANNOTATIONS)
+    payload = {"metadata": {"annotations": dict.fromkeys(FORCE_ANNOTATIONS, "now")}}
+    return Step(PATCH, "HelmRelease", *CATALOG_RELEASE, reason, fields, payload)

@@ -1,0 +1,161 @@
+# Copyright (c) 2026, The cozystack.worker_image contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Waiting for goldens: every change of state is told, trouble ends the wait early, a time-out says what was last seen."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .._image.golden import GOLDEN_NAMESPACE
+from .._kube.errors import KubeError
+from .._kube.observe import Objects, Target, observe
+from .._kube.resources import CLAIM, DATA_VOLUME, EVENT, POD
+from .._storage.objects import Claim, DataVolume
+from .._storage.pods import Event, Pod
+from .._storage.quantity import InvalidQuantity, to_bytes
+from .entry import Session
+from .failures import WaitFailure
+from .waiting import Golden, goldens, hopeless, pending_text
+
+VOLUMES = Target(DATA_VOLUME, GOLDEN_NAMESPACE)
+CLAIMS = Target(CLAIM, GOLDEN_NAMESPACE)
+PODS = Target(POD, GOLDEN_NAMESPACE)
+EVENTS = Target(EVENT, GOLDEN_NAMESPACE)
+
+# An image of a few hundred MB is fetched and unpacked within minutes; what is slower than this per GiB of the golden is stuck.
+_BASE_SECONDS, _SECONDS_PER_GIB = 600.0, 120.0
+_DEFAULT_GIB = 6.0
+
+
+def default_seconds(sizes: Iterable[Any], release_seconds: float = 0.0) -> float:
+    """How long to wait when nobody says: ten minutes and two for each GiB of the largest golden.
+
+    ``release_seconds`` is the catalog release's own time limit: giving up before it would hide what it has to say.
+    """
+    gibs = []
+    for size in sizes:
+        try:
+            gibs.append(to_bytes(size) / 2**30)
+        except InvalidQuantity:
+            gibs.append(_DEFAULT_GIB)
+    return max(_BASE_SECONDS + _SECONDS_PER_GIB * max(gibs, default=_DEFAULT_GIB), release_seconds + 60.0)
+
+
+@dataclass
+class _Since:
+    """Since when a golden is in its state, by the clock of the wait."""
+
+    state: str
+    moment: float
+
+
+class GoldenWatch:
+    """Judges goldens at every change. ``found`` is what was last seen."""
+
+    def __init__(
+        self, session: Session, names: Sequence[str], max_restarts: int, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.session, self.names, self.limit, self.clock = session, tuple(names), max_restarts, clock
+        self.found: list[Golden] = []
+        self._started = clock()
+        self._since: dict[str, _Since] = {}
+
+    def look(self, state: Mapping[Target, Objects]) -> list[Golden]:
+        """The goldens as they are now. Errors: WaitFailure when one of them will not become ready by waiting."""
+        now = self.clock()
+        self.found = goldens(
+            self.names,
+            [DataVolume.from_api(item) for item in state[VOLUMES].values()],
+            [Claim.from_api(item) for item in state[CLAIMS].values()],
+            [Pod.from_api(item) for item in state.get(PODS, {}).values()],
+            [Event.from_api(item) for item in state.get(EVENTS, {}).values()],
+            time.time(),
+            self.limit,
+        )
+        for golden in self.found:
+            known = self._since.get(golden.name)
+            if known is None or known.state != golden.state.state:
+                self._since[golden.name] = _Since(golden.state.state, now)
+        lost = [golden for golden in self.found if hopeless(golden, now - self._started)]
+        if lost:
+            raise WaitFailure(
+                "\n".join(_trouble(golden) for golden in lost), goldens=[golden.as_dict() for golden in self.found]
+            )
+        return self.found
+
+    def tell(self, more: str = "") -> None:
+        """A line when phase, attempts or message of a golden changed."""
+        key = "; ".join(f"{one.name} {one.state.state} {one.state.phase} {one.state.restarts}" for one in self.found)
+        self.session.reporter.tell(key + more, pending_text(self.found) + more)
+
+    def last_seen(self) -> str:
+        """For a time-out: each golden that is not ready, how long it has been like that, and what that rests on."""
+        now = self.clock()
+        lines = []
+        for golden in self.found:
+            if not golden.state.ready:
+                since = self._since.get(golden.name)
+                seconds = now - since.moment if since else 0.0
+                seen = ", ".join(f"{key} {value}" for key, value in golden.state.evidence.items() if key != "age")
+                reason = f" ({golden.state.reason})" if golden.state.reason else ""
+                lines.append(
+                    f"{golden.name}: {golden.state.state} for {seconds:.0f} s{reason}; seen: {seen or 'nothing'}"
+                )
+        return "; ".join(lines) or "all goldens are ready"
+
+
+def _trouble(golden: Golden) -> str:
+    state = golden.state
+    cause = f" That means: {state.cause}." if state.cause else ""
+    remedy = f" What to do: {state.remedy}." if state.remedy else ""
+    return f"Golden {golden.name} will not become ready by waiting: {state.state}, {state.reason}.{cause}{remedy}"
+
+
+def wait_for_goldens(
+    session: Session, names: Sequence[str], *, seconds: float | None = None, max_restarts: int = 3
+) -> list[Golden]:
+    """Until all of them are ready. Errors: WaitFailure (trouble, or the time is over), KubeError.
+
+    Without ``seconds`` the time follows from the goldens' size. Pods and events help to tell causes; without the right to read them the
+    wait goes on with what the DataVolumes say.
+    """
+    watch = GoldenWatch(session, names, max_restarts)
+
+    def judge(state: Mapping[Target, Objects]) -> bool:
+        found = watch.look(state)
+        watch.tell()
+        return all(golden.state.ready for golden in found)
+
+    limit = float(seconds) if seconds else default_seconds(_sizes(session, names))
+    if not observe(session.client, targets(session), judge, limit):
+        raise WaitFailure(
+            f"Timed out after {limit:g} s waiting for goldens: {watch.last_seen()}",
+            goldens=[golden.as_dict() for golden in watch.found],
+            timed_out=True,
+        )
+    return watch.found
+
+
+def targets(session: Session) -> tuple[Target, ...]:
+    """What can be watched with the rights at hand; DataVolumes and claims are needed."""
+    allowed = [VOLUMES, CLAIMS]
+    for target in (PODS, EVENTS):
+        try:
+            session.client.listing(target.resource, target.namespace, limit="1")
+        except KubeError as error:
+            if not error.forbidden:
+                raise
+        else:
+            allowed.append(target)
+    return tuple(allowed)
+
+
+def _sizes(session: Session, names: Sequence[str]) -> list[Any]:
+    wanted = set(names)
+    volumes = [DataVolume.from_api(item) for item in session.client.items(DATA_VOLUME, GOLDEN_NAMESPACE)]
+    return [one.storage_request for one in volumes if one.name in wanted and one.storage_request is not None]
