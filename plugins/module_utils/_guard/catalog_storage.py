@@ -14,8 +14,8 @@ from .._image.catalog import CatalogEntry
 from .._image.golden import DEFAULT_SCHEMATIC
 from .._image.versions import smallest_golden
 from .._storage.settings import (
-    BLOCK,
     DEFAULT_OVERHEAD,
+    FILESYSTEM,
     claim_request,
     mode_of,
     room_for_image,
@@ -59,7 +59,7 @@ def golden_too_small(case: CatalogCase) -> Iterator[Found]:
             continue
         name = _class_of(case, entry)
         profile, config = case.state.profile(name), case.state.cdi_config
-        mode = mode_of(profile) or BLOCK
+        mode = mode_of(profile)
         share = config.share(name) if config is not None else DEFAULT_OVERHEAD
         request = claim_request(given, mode, share, profile)
         room = room_for_image(request, mode, share)
@@ -70,16 +70,17 @@ def golden_too_small(case: CatalogCase) -> Iterator[Found]:
         most = max(given, smallest_claim(profile))  # however little the file system takes
         sure = least is not None and most < least and _to_be_made(case, entry)
         needed, where = smallest_request(image, mode, share, profile), entry.origin("storage")
+        told = f", which on a file system leaves {room} bytes" if mode == FILESYSTEM else ""
         yield Found(
             where,
-            f"{entry.subject} has storage {entry.storage} ({given} bytes, from {where}), which leaves {room} bytes for the image on a "
-            f"{mode} volume, but the image of Talos {entry.version} has {image} bytes",
+            f"{entry.subject} has storage {entry.storage} ({given} bytes, from {where}){told}, but the image of Talos {entry.version} has "
+            f"{image} bytes",
             f"Give the golden at least {needed} bytes; 6Gi is the platform's default.",
             {
                 "storage": entry.storage,
                 "storage_bytes": given,
-                "volume_mode": mode,
-                "overhead": str(float(share)) if mode != BLOCK else None,
+                "volume_mode": mode or None,
+                "overhead": str(float(share)) if mode == FILESYSTEM else None,
                 "claim_bytes": request,
                 "room_bytes": room,
                 "image_bytes": image,

@@ -17,26 +17,22 @@ from .._image.golden import GOLDEN_NAMESPACE
 from .._kube.client import Client
 from .._kube.errors import KubeError
 from .._kube.resources import (
-    CDI,
-    CDI_CONFIG,
     CLAIM,
     CONTROL_PLANE,
-    CSI_DRIVER,
     DATA_VOLUME,
     HELM_RELEASE,
     INSTANCE_TYPE,
     KUBERNETES,
     KUBERNETES_NODES,
     MACHINE_DEPLOYMENT,
-    SNAPSHOT_CLASS,
     STORAGE_CLASS,
-    STORAGE_PROFILE,
     Resource,
 )
 from .._kube.schema import published_spec
 from .._kube.snapshot import Scope, Snapshot
 from .._plan.plan import Plan
 from .._plan.pools import LivePool
+from .clone_settings import read_clone_settings
 from .failures import Refusal
 from .results import outcome
 
@@ -49,14 +45,6 @@ _LISTS: dict[str, Resource] = {
     "instance_types": INSTANCE_TYPE,
     "parents": KUBERNETES,
     "helm_releases": HELM_RELEASE,
-}
-# What the prediction of clones needs besides; a run that changes nothing does without.
-_CLONE_SETTINGS: dict[str, Resource] = {
-    "cdis": CDI,
-    "cdi_configs": CDI_CONFIG,
-    "storage_profiles": STORAGE_PROFILE,
-    "snapshot_classes": SNAPSHOT_CLASS,
-    "csi_drivers": CSI_DRIVER,
 }
 
 
@@ -116,18 +104,9 @@ def read_site(
 
 
 def with_clone_settings(client: Client, site: SiteState) -> SiteState:
-    """The site with the settings that decide how disks are cloned: one list per kind. What may not be read stays unknown."""
-    snapshot = Snapshot(client).read(Scope(resource) for resource in _CLONE_SETTINGS.values())
-    without_api = snapshot.unread.get(SNAPSHOT_CLASS)
-    if without_api is not None and without_api.not_found:
-        # No such API means no such class: CDI takes it so, too.
-        del snapshot.unread[SNAPSHOT_CLASS]
-        snapshot.lists[SNAPSHOT_CLASS] = []
-    read = ClusterState.from_lists(**{name: snapshot.items(resource) for name, resource in _CLONE_SETTINGS.items()})
-    denied = frozenset(name for name, resource in _CLONE_SETTINGS.items() if resource in snapshot.unread)
-    found = {name: getattr(read, name) for name in _CLONE_SETTINGS}
-    cluster = replace(site.cluster, **found, denied=site.cluster.denied | denied)
-    return replace(site, cluster=cluster, unread={**site.unread, **snapshot.causes()})
+    """The site with the settings that decide how disks are cloned; a run that changes nothing does without."""
+    cluster, unread = read_clone_settings(client, site.cluster)
+    return replace(site, cluster=cluster, unread={**site.unread, **unread})
 
 
 def _no_pools() -> Finding:

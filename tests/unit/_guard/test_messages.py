@@ -11,7 +11,7 @@ from ansible_collections.cozystack.worker_image.plugins.module_utils._guard.stat
 from ansible_collections.cozystack.worker_image.plugins.module_utils._guard.table import ALL_RULES
 from ansible_collections.cozystack.worker_image.plugins.module_utils._pool.pool import Pool
 
-from .build import CLONE, GOLDEN, NAMESPACE, SCHEMATIC, SIZED, claim, golden, parent, storage_class
+from .build import CLONE, GOLDEN, NAMESPACE, SCHEMATIC, SIZED, claim, golden, parent, profile, storage_class
 from .catalogs import CATALOG_ROWS, DEFAULT, PAIR, entry, live
 from .table import FAILING, POOL_ROWS
 
@@ -319,3 +319,29 @@ def test_minor_only_version_and_missing_v_are_told_apart():
         'talos.imageFactoryURL is "ftp://m"'
         in only("factory-url-format", {**SIZED, "talos": {"imageFactoryURL": "ftp://m"}}).message
     )
+
+
+def test_a_small_golden_is_told_in_bytes_with_the_least_that_works():
+    values = {"images": [{**DEFAULT, "storage": "4247Mi"}]}
+    files = ClusterState.from_objects([profile("replicated", mode="Filesystem")])
+    (finding,) = judge_catalog(values, files).advice
+    assert finding.message == (
+        "images[0] has storage 4247Mi (4453302272 bytes, from images[0].storage), which on a file system leaves 4436525056 bytes, but "
+        "the image of Talos v1.13.6 has 4453302272 bytes"
+    )
+    assert finding.remedy.startswith(f"Give the golden at least {4263 << 20} bytes")
+    assert finding.evidence["overhead"] == "0.06"
+    values = {"images": [{**DEFAULT, "storage": "4Gi"}]}
+    (finding,) = judge_catalog(values, ClusterState.from_objects([])).refusals
+    assert finding.message.startswith(
+        "images[0] has storage 4Gi (4294967296 bytes, from images[0].storage), but the image"
+    )
+    assert (finding.evidence["volume_mode"], finding.evidence["overhead"]) == (None, None)
+
+
+def test_a_copy_is_told_with_cdis_own_words_and_where_each_input_stands():
+    finding = only("class-not-expandable", CLONE, golden(), storage_class("replicated", expandable=False))
+    assert finding.evidence["fallback_reason"] == "No volume expansion is possible"
+    assert finding.evidence["sure"] is False
+    assert finding.evidence["disk_class"] == {"value": "replicated", "from": "storageClass (the chart's default)"}
+    assert "diskSize 20Gi is larger than golden image " + GOLDEN in finding.message

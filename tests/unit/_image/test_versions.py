@@ -116,6 +116,20 @@ def test_smallest_golden(talos, size):
     assert smallest_golden(talos) == size
 
 
+@pytest.mark.parametrize(
+    ("talos", "bootloader", "mebibytes"),
+    [
+        ("v1.13.6", "sd-boot", 2246),
+        ("v1.13.6", "grub", 2246),
+        ("v1.13.6", "dual-boot", 4247),
+        ("v1.10.9", "grub", 1246),
+        ("v1.9.6", "grub", 1246),
+    ],
+)
+def test_a_bootloader_of_its_own_needs_less(talos, bootloader, mebibytes):
+    assert smallest_golden(talos, bootloader) == mebibytes << 20
+
+
 def test_checked_pair_and_base():
     assert checked_pair("abc", "v1.13.6") == ("abc", "v1.13.6")
     assert checked_base("http://m:8080/t") == "http://m:8080/t"
