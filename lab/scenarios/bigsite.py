@@ -42,6 +42,8 @@ def _finished(disk: Object, annotations: dict[str, str]) -> Iterator[Object]:
     bound, running = ("True", "Bound", f"PVC {meta['name']} Bound"), ("False", "Completed", f"{words} Complete")
     values: dict[str, Any] = {"phase": "Succeeded", "progress": "100.0%", "claimName": meta["name"]}
     disk["status"] = status_of(disk, bound, running, **values)
+    for condition in disk["status"]["conditions"]:
+        condition |= {"lastTransitionTime": _SINCE, "lastHeartbeatTime": _SINCE}
     reference = {"apiVersion": disk["apiVersion"], "kind": "DataVolume", "name": meta["name"], "uid": meta["uid"]}
     size, storage_class = spec["storage"]["resources"], spec["storage"]["storageClassName"]
     marks = {f"{_CDI}/storage.pod.phase": "Succeeded", f"{_CDI}/createdForDataVolume": meta["uid"]}

@@ -55,7 +55,7 @@ class HttpImport(Population):
         await self.write.annotate("DataVolume", self.key, {USE_POPULATOR: str(populator).lower()})
         names = Names.of(target, populator, "importer")
         if not self.filled():
-            await self.report("Pending", progress="N/A", claimName=self.key[1], running=NOT_RUNNING)
+            await self.begin()
             await self.consumer(claim)
             work = await self.work_claim(names, target, claim, populator)
             await self._prepare(names, work, claim)

@@ -10,6 +10,7 @@ from typing import Any
 from lab.api import ApiError, Object, key_of
 from lab.controllers.cdi import pods
 from lab.controllers.cdi.claims import IMMEDIATE, Claim, scratch_class
+from lab.controllers.cdi.states import NOT_RUNNING
 from lab.controllers.cdi.walk import APP, POD_PHASE, Walk
 from lab.controllers.events import tell
 from lab.controllers.objects import annotations, labels, owner, status
@@ -39,6 +40,11 @@ class Names:
 
 class Population(Walk):
     """A disk that a pod of CDI fills."""
+
+    async def begin(self) -> None:
+        """The claim is there. A disk that was further already, before CDI started again, does not fall back."""
+        if status(self.disk).get("phase") in (None, "", "Pending"):
+            await self.report("Pending", progress="N/A", claimName=self.key[1], running=NOT_RUNNING)
 
     async def mark(self, names: Names, values: dict[str, str]) -> None:
         """Annotate the claim that is written to, and the disk's own, which shows what happens to it."""

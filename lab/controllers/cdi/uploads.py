@@ -10,7 +10,7 @@ from lab.api import Object
 from lab.controllers.cdi import pods
 from lab.controllers.cdi.claims import USE_POPULATOR, populated
 from lab.controllers.cdi.population import RESTARTS, Names, Population
-from lab.controllers.cdi.states import NOT_RUNNING, RUNNING_POD
+from lab.controllers.cdi.states import RUNNING_POD
 from lab.controllers.cdi.walk import POD_PHASE
 from lab.controllers.objects import deleting, status
 from lab.upload.slots import Slot
@@ -41,7 +41,7 @@ class Upload(Population):
         await self.write.annotate("DataVolume", self.key, {USE_POPULATOR: str(populator).lower()})
         names = Names.of(target, populator, "cdi-upload")
         if not self.filled():
-            await self.report("Pending", progress="N/A", claimName=self.key[1], running=NOT_RUNNING)
+            await self.begin()
             await self.consumer(claim)
             work = await self.work_claim(names, target, claim, populator)
             await self.write.create_once(self.scratch(names, work, claim))
