@@ -16,8 +16,7 @@ description:
     their next change or platform upgrade would meet, however healthy they look today.
   - Predicts how the disks of every pool would be cloned, from the settings of CDI and of the storage classes, and reports how those
     that exist were cloned, which of them are stuck, and which are smaller than declared.
-  - Costs one list request per kind whatever the number of pools. What may not be read is named in RV(unread), and what depends on it
-    is reported as not known.
+  - Costs one list request per kind whatever the number of pools. What depends on something unreadable (RV(unread)) is not known.
 extends_documentation_fragment:
   - cozystack.worker_image.connection
   - cozystack.worker_image.attributes
@@ -164,8 +163,7 @@ pools:
           type: str
         risks:
           description:
-            - Each with C(id) and C(message).
-            - The ids are V(hang) (such a clone may never finish and reports no error), V(waits) (the golden is not ready) and
+            - Each with C(id) and C(message). Ids are V(hang) (such a clone may never finish and reports no error), V(waits) (the golden is not ready) and
               V(never_starts) (nothing happens before something else does).
           type: list
           elements: dict
