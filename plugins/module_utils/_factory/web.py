@@ -110,9 +110,12 @@ class Web:
                 return answer
             if len(led) == follow:
                 raise NoAnswer(facts.REDIRECTS, f"more than {follow} redirects, the last to {led[-1]}", led)
-            url = urljoin(url, location)
-            led = (*led, shown_url(url))
-            if urlsplit(url).scheme not in ("http", "https"):
+            try:
+                url = urljoin(url, location)
+                scheme, led = urlsplit(url).scheme, (*led, shown_url(url))
+            except ValueError as error:
+                raise NoAnswer(facts.REDIRECTS, f"leads to an address that is none: {error}", led) from error
+            if scheme not in ("http", "https"):
                 raise NoAnswer(facts.REDIRECTS, f"leads to {led[-1]}, which is no http address", led)
 
     def _once(
@@ -125,22 +128,22 @@ class Web:
         headers: Mapping[str, str],
         led: tuple[str, ...],
     ) -> Answer:
-        sent = {
-            "User-Agent": USER_AGENT,
-            # The file as it lies there: a server that packs it once more is found out by this.
-            "Accept-Encoding": "identity",
-            **headers,
-            **self._access.authorization(url),
-        }
         timeout = self._library.Timeout(connect=min(CONNECT_SECONDS, seconds), read=seconds)
         try:
+            sent = {
+                "User-Agent": USER_AGENT,
+                # The file as it lies there: a server that packs it once more is found out by this.
+                "Accept-Encoding": "identity",
+                **headers,
+                **self._access.authorization(url),
+            }
             response = self._manager(url).request(
                 method, url, body=body, headers=sent, timeout=timeout, retries=False, redirect=False, preload_content=False,
                 decode_content=False,
             )  # fmt: skip
             try:
                 tls = _tls_of(response, self._access.validate_certs) if url.startswith("https:") else None
-                content = b"" if method == "HEAD" else bytes(response.read(first))
+                content = b"" if method == "HEAD" else _beginning(response, first)
             finally:
                 # Not back to the pool: the rest of the body is not wanted.
                 response.close()
@@ -149,6 +152,14 @@ class Web:
         return Answer(
             response.status, {key.lower(): value for key, value in response.headers.items()}, content, led, tls
         )
+
+
+def _beginning(response: Any, first: int) -> bytes:
+    """Up to so many bytes. A body that ends before its announced length raises one of the library's errors."""
+    content = b""
+    while len(content) < first and (piece := response.read(first - len(content))):
+        content += piece
+    return content
 
 
 def _origin(url: str) -> tuple[str, str, int | None]:

@@ -73,6 +73,8 @@ def factory_web(params: Mapping[str, Any], base: str, warn: Callable[[str], None
         warn("certificates of factories and mirrors are not verified; the importer verifies them. Give ca_cert instead")
     try:
         return Web(access)
+    except ValueError as error:
+        raise OptionFailure("HTTP_PROXY, HTTPS_PROXY", f"no proxy that can be used: {error}") from error
     except OSError as error:
         raise OptionFailure("ca_cert", f"{path!r} holds no CA certificate in PEM form ({error})") from error
 
