@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, TypeVar
 from .._image.golden import GOLDEN_NAMESPACE
 from .._storage.clone import ClonePrediction, predict_clone
 from .._storage.clone_facts import CloneQuestion, CloneSource
+from .._storage.objects import StorageProfile
 from .._storage.quantity import InvalidQuantity, to_bytes
-from .._storage.settings import DEFAULT_OVERHEAD, FILESYSTEM, claim_request, mode_of
+from .._storage.settings import FILESYSTEM, CdiConfig, claim_request, mode_of, smallest_claim
 from .rule import NotRead
 
 if TYPE_CHECKING:
@@ -53,36 +54,37 @@ def _source(case: PoolCase) -> CloneSource:
     declared = bytes_of(size.value) if size is not None else None
     ready = _told(lambda: case.planned is None and (case.volume is None or case.volume.phase == "Succeeded"))
     if claim is not None:
+        stands = f"its claim in {GOLDEN_NAMESPACE}"
         return CloneSource(
             class_name=claim.storage_class or name,
             size=declared,
             request=bytes_of(claim.storage_request),
             capacity=bytes_of(claim.capacity),
-            mode=claim.volume_mode or None,
+            mode=claim.volume_mode,
             driver=case.state.claims_driver(GOLDEN_NAMESPACE, claim.name),
             ready=ready,
-            class_from=f"its claim in {GOLDEN_NAMESPACE}" if claim.storage_class else class_from,
-            facts_from=f"its claim in {GOLDEN_NAMESPACE}",
+            class_from=stands if claim.storage_class else class_from,
+            facts_from=stands,
         )
-    mode = mode_of((case.state.profiles_by_name or {}).get(name or "")) or None
+    profile = case.state.profile(name) if name else None
     return CloneSource(
         class_name=name,
         size=declared,
-        request=_future_request(case, name, declared, mode),
-        mode=mode,
+        request=_future_request(declared, profile, case.state.cdi_config) if declared is not None else None,
+        mode=mode_of(profile),
         ready=ready,
         class_from=class_from,
         facts_from=size.origin if size is not None else "the golden",
     )
 
 
-def _future_request(case: PoolCase, name: str | None, declared: int | None, mode: str | None) -> int | None:
-    """What the golden's claim will ask for; None while the overhead of its file system is not known."""
-    config = case.state.cdi_config
-    if declared is None or mode is None or (mode == FILESYSTEM and config is None):
+def _future_request(declared: int, profile: StorageProfile | None, config: CdiConfig | None) -> int | None:
+    """What the golden's claim will ask for; None while its volume mode, or the overhead of its file system, is not known."""
+    if profile is None or not profile.volume_mode:
         return None
-    share = config.share(name or "") if config is not None else DEFAULT_OVERHEAD  # counts for file systems only
-    return claim_request(declared, mode, share, (case.state.profiles_by_name or {}).get(name or ""))
+    if config is None:
+        return None if profile.volume_mode == FILESYSTEM else max(declared, smallest_claim(profile))
+    return claim_request(declared, profile.volume_mode, config.share(profile.name), profile)
 
 
 def bytes_of(written: object) -> int | None:

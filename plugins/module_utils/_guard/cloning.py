@@ -25,8 +25,10 @@ from .rule import Found, NotRead, rule
 def _obstacle(case: PoolCase, reason: str, message: str, *needs: str) -> Iterator[Found]:
     """A finding when CDI would fall back for this reason; ``message`` is filled in from the prediction's evidence."""
     predicted = _predicted(case, *needs)
-    obstacle = predicted.obstacle(reason) if predicted is not None else None
-    if predicted is None or obstacle is None:
+    if predicted is None:
+        return
+    obstacle = predicted.obstacle(reason)
+    if obstacle is None:
         return
     values = {key: item["value"] for key, item in predicted.evidence.items()}
     evidence = {**predicted.evidence, "fallback_reason": FALLBACK_WORDS[reason], "sure": obstacle.sure}

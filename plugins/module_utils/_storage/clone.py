@@ -141,7 +141,7 @@ def _evidence(facts: CloneFacts) -> dict[str, Any]:
             "from": "the golden's volume" if source.driver is not None else f"StorageClass {source.class_name}",
         },
         "disk_mode": {"value": facts.mode or None, "from": f"StorageProfile {name}"},
-        "golden_mode": {"value": source.mode, "from": source.facts_from},
+        "golden_mode": {"value": source.mode or None, "from": source.facts_from},
         "disk_request": {"value": low if low == high else question.disk_size, "from": "diskSize"},
         "golden_request": {"value": source.request, "from": source.facts_from},
         "golden_capacity": {"value": source.capacity, "from": source.facts_from},

@@ -30,7 +30,8 @@ _TRUE, _FALSE = ("1", "t", "T", "TRUE", "true", "True"), ("0", "f", "F", "FALSE"
 class CloneSource:
     """The golden. ``size`` is as declared, ``request`` and ``capacity`` are its claim's (bytes); ``driver`` is that of its volume.
 
-    None means not known; a blank class means that it has none. ``class_from`` and ``facts_from`` say where class and the rest stand.
+    None means not known (a blank mode, too); a blank class means that it has none. ``class_from`` and ``facts_from`` say where the
+    class and the rest stand.
     """
 
     class_name: str | None = None

@@ -7,7 +7,7 @@ from typing import Any
 
 SCHEMATIC = "ce4c980550dd2ab1b17bbf2b08801c7eb59418eafe8f279833297925d67c7515"
 GOLDEN = f"talos-worker-{SCHEMATIC}-v1.13.6"
-DRIVER = "linstor.csi.linbit.com"
+DRIVER, OTHER = "linstor.csi.linbit.com", "ebs.csi.aws.com"
 NAMESPACE, POOL = "tenant-test", "kubernetes-myk8s-md0"
 SIZED = {"cluster": "myk8s", "instanceType": "", "resources": {"cpu": 2, "memory": "4Gi"}}
 CLONE = {**SIZED, "osImage": {"builtin": {}}}

@@ -27,6 +27,7 @@ from .build import (
     DRIVER,
     GOLDEN,
     NAMESPACE,
+    OTHER,
     cdi,
     cdi_config,
     claim,
@@ -37,8 +38,6 @@ from .build import (
     storage_class,
     volume,
 )
-
-OTHER = "ebs.csi.aws.com"
 
 
 class Cache:

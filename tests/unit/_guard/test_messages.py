@@ -330,7 +330,7 @@ def test_a_small_golden_is_told_in_bytes_with_the_least_that_works():
         "the image of Talos v1.13.6 has 4453302272 bytes"
     )
     assert finding.remedy.startswith(f"Give the golden at least {4263 << 20} bytes")
-    assert finding.evidence["overhead"] == "0.06"
+    assert (finding.evidence["volume_mode"], finding.evidence["overhead"]) == ("Filesystem", "0.06")
     values = {"images": [{**DEFAULT, "storage": "4Gi"}]}
     (finding,) = judge_catalog(values, ClusterState.from_objects([])).refusals
     assert finding.message.startswith(
