@@ -188,9 +188,25 @@ class Site:
         if done.returncode:
             raise RuntimeError(f"scenario {name}: {done.stdout}{done.stderr}")
 
-    def downloads(self) -> int:
+    def downloads(self, part: str = "") -> int:
+        """How often images whose address holds ``part`` were asked for."""
         with urllib.request.urlopen(self.lab["image_source"] + "/_lab/counts", timeout=10) as answer:
-            return sum(count["get"] for path, count in json.load(answer).items() if path.endswith(".raw.xz"))
+            return sum(
+                count["get"] for path, count in json.load(answer).items() if path.endswith(".raw.xz") and part in path
+            )
+
+    def post(self, url: str, body: Any) -> None:
+        request = urllib.request.Request(url, json.dumps(body).encode(), method="POST")
+        with urllib.request.urlopen(request, timeout=10):
+            pass
+
+    def faults(self, *rules: dict[str, Any]) -> None:
+        """What the image source does wrong from now on; nothing when none are given."""
+        self.post(self.lab["image_source"] + "/_lab/faults", list(rules))
+
+    def misbehave(self, rule: dict[str, Any] | None) -> None:
+        """What the lab's CDI does wrong beside what it does already; None withdraws it all."""
+        self.post(self.lab["control"] + "/misbehave", {"controller": "cdi", "rule": rule})
 
     # -- what the API server saw
 

@@ -111,6 +111,8 @@ class Client:
         subject = subject_of(resource, namespace)
         raw = self._exchange("list", subject, "GET", resource.path(namespace), query, None, "", accept)
         answer = self._json("list", subject, raw)
+        if answer.get("items") is None and str(answer.get("kind")).endswith("List"):
+            answer["items"] = []  # how Go prints a list without elements
         if not isinstance(answer.get("items"), list):
             raise KubeError("list", subject, "the answer has no items; is this address a Kubernetes API?")
         return answer

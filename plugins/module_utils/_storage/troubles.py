@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What CDI's messages mean: a table of what its controllers and importers write, by version, each with cause and remedy.
 
-Rows are tried from top to bottom; the first that matches counts.
+Rows are tried from top to bottom; the first that matches counts. A reason says more than words that stand in the message, so reasons come
+first.
 """
 
 from __future__ import annotations
@@ -42,6 +43,64 @@ _GO = "Go standard library, passed through by CDI's importer"
 _KUBELET = "Kubernetes 1.34 kubelet"
 
 TROUBLES: tuple[Trouble, ...] = (
+    Trouble(
+        "out-of-memory",
+        r"^OOMKilled",
+        "the importer was killed for using more memory than it may; a half-written volume then keeps the next attempts from succeeding",
+        f"raise spec.config.podResourceRequirements of the CDI object, then {_ANEW}",
+        False,
+        _PODS,
+    ),
+    Trouble(
+        "importer-image",
+        r"^(ImagePullFailed|ImagePullBackOff|ErrImagePull)",
+        "the node cannot pull CDI's own importer image",
+        "make the image reachable from the nodes (registry, mirror, pull secret); the pod starts by itself then",
+        True,
+        _PODS,
+    ),
+    Trouble(
+        "not-schedulable",
+        r"^(Unschedulable|FailedScheduling)",
+        "no node takes the importer pod",
+        "read what the scheduler says: room, taints, node selectors, or a volume that is only reachable from other nodes",
+        True,
+        _PODS,
+    ),
+    Trouble(
+        "quota-exceeded",
+        r"^ErrExceededQuota",
+        "a ResourceQuota of cozy-public does not allow the claim or the importer pod; an import needs the golden, its prime claim and "
+        "scratch space at the same time",
+        "raise the quota of cozy-public",
+        True,
+        _PODS,
+    ),
+    Trouble(
+        "claim-exists",
+        r"^ErrResourceExists",
+        "a claim of this name exists already and belongs to nobody",
+        "find out whose the claim is; delete it if it is a leftover, and CDI goes on",
+        True,
+        "CDI 1.64 pkg/controller/datavolume/controller-base.go",
+    ),
+    Trouble(
+        "claim-not-valid",
+        r"^ErrClaimNotValid",
+        "CDI cannot make a claim of it: the storage class does not exist, or its StorageProfile states no access mode",
+        "create the class or complete its StorageProfile (claimPropertySets); where the golden names no class and there was no default, it "
+        f"has to be deleted: {_ANEW}",
+        False,
+        "CDI 1.64 pkg/controller/datavolume/util.go",
+    ),
+    Trouble(
+        "pod-not-started",
+        r"^ErrStartingPod",
+        "the importer pod cannot be created",
+        "read the message: an admission policy, a missing service account, or a limit of the namespace",
+        True,
+        _PODS,
+    ),
     Trouble(
         "image-too-large",
         r"too small to contain image|larger than (the )?(reported )?available|no space left on device|disk quota exceeded",
@@ -148,64 +207,6 @@ TROUBLES: tuple[Trouble, ...] = (
         f"look at the file under that address (module image_probe_info shows type, length and first bytes) and replace it; {_AGAIN}",
         True,
         "CDI 1.64 pkg/importer/data-processor.go, pkg/image/qemu.go",
-    ),
-    Trouble(
-        "out-of-memory",
-        r"^OOMKilled",
-        "the importer was killed for using more memory than it may; a half-written volume then keeps the next attempts from succeeding",
-        f"raise spec.config.podResourceRequirements of the CDI object, then {_ANEW}",
-        False,
-        _PODS,
-    ),
-    Trouble(
-        "importer-image",
-        r"^(ImagePullFailed|ImagePullBackOff|ErrImagePull)",
-        "the node cannot pull CDI's own importer image",
-        "make the image reachable from the nodes (registry, mirror, pull secret); the pod starts by itself then",
-        True,
-        _PODS,
-    ),
-    Trouble(
-        "not-schedulable",
-        r"^(Unschedulable|FailedScheduling)",
-        "no node takes the importer pod",
-        "read what the scheduler says: room, taints, node selectors, or a volume that is only reachable from other nodes",
-        True,
-        _PODS,
-    ),
-    Trouble(
-        "quota-exceeded",
-        r"^ErrExceededQuota",
-        "a ResourceQuota of cozy-public does not allow the claim or the importer pod; an import needs the golden, its prime claim and "
-        "scratch space at the same time",
-        "raise the quota of cozy-public",
-        True,
-        _PODS,
-    ),
-    Trouble(
-        "claim-exists",
-        r"^ErrResourceExists",
-        "a claim of this name exists already and belongs to nobody",
-        "find out whose the claim is; delete it if it is a leftover, and CDI goes on",
-        True,
-        "CDI 1.64 pkg/controller/datavolume/controller-base.go",
-    ),
-    Trouble(
-        "claim-not-valid",
-        r"^ErrClaimNotValid",
-        "CDI cannot make a claim of it: the storage class does not exist, or its StorageProfile states no access mode",
-        "create the class or complete its StorageProfile (claimPropertySets); where the golden names no class and there was no default, it "
-        f"has to be deleted: {_ANEW}",
-        False,
-        "CDI 1.64 pkg/controller/datavolume/util.go",
-    ),
-    Trouble(
-        "pod-not-started",
-        r"^ErrStartingPod",
-        "the importer pod cannot be created",
-        "read the message: an admission policy, a missing service account, or a limit of the namespace",
-        True,
-        _PODS,
     ),
     Trouble(
         "storage-not-provisioned",

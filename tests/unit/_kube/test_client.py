@@ -198,3 +198,8 @@ def test_a_snapshot_whose_pages_expire_is_read_again() -> None:
     api, _, _ = client(page("a", token="t"), answer(410, {"message": "expired"}), page("a", "b"))
     scope = Scope(PACKAGE, parse=lambda item: item["metadata"]["name"], limit=1)
     assert Snapshot(api).read([scope]).items(PACKAGE) == ["a", "b"]
+
+
+def test_a_list_without_elements_is_empty() -> None:
+    api, _, _ = client(answer(200, {"kind": "PartialObjectMetadataList", "items": None}))
+    assert api.metadata_items(PACKAGE) == []

@@ -34,6 +34,8 @@ SAID = [
     ("not-an-image", "Error", "Unable to process data: xz: invalid header magic bytes"),
     ("out-of-memory", "OOMKilled", ""),
     ("importer-image", "ImagePullFailed", "failed to pull image: not found"),
+    ("importer-image", "ImagePullFailed", "failed to pull image: dial tcp: lookup quay.io: no such host"),
+    ("quota-exceeded", "ErrExceededQuota", "pods is forbidden: exceeded quota, no space left on device"),
     ("not-schedulable", "Unschedulable", "Importer pod cannot be scheduled"),
     ("quota-exceeded", "ErrExceededQuota", "exceeded quota: storage"),
     ("claim-exists", "ErrResourceExists", "Destination PVC cozy-public/g already exists"),
