@@ -13,7 +13,7 @@ from lab.api import Api, Object
 from lab.scenarios import cdi_version, parts
 from lab.scenarios.parts import Lab
 from lab.scenarios.states import enable
-from lab.scenarios.waiting import condition, object_until, phase, until
+from lab.scenarios.waiting import Seen, condition, object_until, phase, until
 
 IMMEDIATE = "cdi.kubevirt.io/storage.bind.immediate.requested"
 Check = Callable[[Object], Any]
@@ -83,12 +83,13 @@ async def stuck_import(api: Api, lab: Lab) -> None:
     await lab.misbehave("cdi", rule)
     await _golden(api, lab, "stuck-import", lambda disk: phase(disk) != "")
 
-    def failed(claim: Object | None) -> bool:
-        annotations = (claim or {"metadata": {}})["metadata"].get("annotations", {})
-        return annotations.get("cdi.kubevirt.io/storage.pod.phase") == "Failed"
+    def failed(seen: Seen) -> bool:
+        key = (parts.GOLDENS, name("stuck-import"))
+        claim = seen["PersistentVolumeClaim"].get(*key) or {"metadata": {}}
+        mark = claim["metadata"].get("annotations", {}).get("cdi.kubevirt.io/storage.pod.phase")
+        return mark == "Failed" and phase(seen["DataVolume"].get(*key)) == "ImportScheduled"
 
-    claim = "PersistentVolumeClaim"
-    await object_until(api, claim, parts.GOLDENS, name("stuck-import"), failed, "says that its pod failed")
+    await until(api, "the importer pod failed", ["DataVolume", "PersistentVolumeClaim"], failed)
 
 
 async def retrying_import(api: Api, lab: Lab) -> None:

@@ -33,6 +33,10 @@ async def retire(api: Api, lab: Lab) -> None:
         spec = {"instanceType": "u1.medium", "osImage": {"builtin": image}, "minReplicas": replicas, "maxReplicas": 2}
         await parts.pool(api, "tenant-acme", "shop", pool, spec)
     await parts.workers(api, "tenant-acme", "kubernetes-shop-used", 1)
+    # One of an earlier time has finished as soon as its hanging was withdrawn.
+    await parts.gone(api, "DataVolume", _CLONE, "tenant-acme")
+    claim = "PersistentVolumeClaim"
+    await object_until(api, claim, "tenant-acme", _CLONE, lambda found: found is None, "gone")
     await lab.misbehave("cdi", {"action": "hang", "match": f"^tenant-acme/{_CLONE}$"})
     await parts.create_once(api, _clone(golden("cloning")))
 

@@ -28,10 +28,12 @@ class HttpImport(Population):
         "Succeeded": ("ImportSucceeded", "Successfully imported into PVC {name}"),
     }
 
-    @property
-    def http(self) -> dict[str, Any]:
-        source: dict[str, Any] = self.disk["spec"]["source"]["http"]
-        return source
+    http: dict[str, Any]
+
+    async def _read_source(self) -> None:
+        """From the server: a watch that began before the definition was changed still prunes what is new in it."""
+        disk = await self.write.api.get("DataVolume", self.key[1], self.key[0]) or self.disk
+        self.http = disk["spec"]["source"].get("http") or self.disk["spec"]["source"]["http"]
 
     def _marks(self) -> dict[str, str]:
         """The source, as CDI mirrors it into annotations of the claim."""
@@ -45,6 +47,7 @@ class HttpImport(Population):
         }
 
     async def run(self) -> None:
+        await self._read_source()
         claim = await self.claim()
         populator = populated(self.disk, self.runtime, claim)
         if not populator:
@@ -113,7 +116,7 @@ class HttpImport(Population):
             await self.report(running=("False", "ImagePullFailed", f"failed to pull image: {text}"))
             await self.kubelet(pod, "Failed", f'Failed to pull image "{pods.IMAGE}": {rule.message}')
             await self._stay(rule)
-        await Transfer(self).ingredients(pod)
+        await Transfer(self, self.http).ingredients(pod)
 
     async def _stay(self, rule: Rule) -> None:
         """In a scripted trouble for its seconds, or until the rule is withdrawn and everything starts again."""
@@ -140,7 +143,7 @@ class HttpImport(Population):
                 await self.kubelet(pod, "Evicted", rule.message)
                 continue
             try:
-                await Transfer(self).run()
+                await Transfer(self, self.http).run()
             except ImportFailure as failure:
                 if failure.reason == FATAL:
                     await self._fatal(names, pod, failure)

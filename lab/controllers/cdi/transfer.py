@@ -20,11 +20,10 @@ unpacking = asyncio.Semaphore(2)
 
 
 class Transfer:
-    """Of one disk with ``spec.source.http``."""
+    """Of one disk; ``http`` is its ``spec.source.http``."""
 
-    def __init__(self, walk: Population) -> None:
-        self.walk, self.runtime = walk, walk.runtime
-        self.http: dict[str, Any] = walk.disk["spec"]["source"]["http"]
+    def __init__(self, walk: Population, http: dict[str, Any]) -> None:
+        self.walk, self.runtime, self.http = walk, walk.runtime, http
 
     async def ingredients(self, pod: Object) -> None:
         """Until the ConfigMap and the Secrets that the pod needs exist: it cannot start without."""
