@@ -33,7 +33,9 @@ options:
     type: bool
     default: false
   timeout:
-    description: Seconds for each image. The default is 60, or 1500 with O(prewarm). Four images are asked for at a time.
+    description:
+      - Seconds for each image, after which nothing is asked again. The last question gets five seconds in any case.
+      - The default is 60, or 1500 with O(prewarm). Four images are asked for at a time.
     type: int
   fail_on_trouble:
     description: Whether to fail when an image cannot be imported, with all reasons in one message.

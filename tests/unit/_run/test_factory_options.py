@@ -76,6 +76,6 @@ def test_budget_seconds_refused(given: int) -> None:
 
 def test_a_proxy_of_another_kind_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("https_proxy", "socks5://user:s3cret@proxy.example:1080")
-    with pytest.raises(OptionFailure, match="HTTPS_PROXY: .*socks5") as caught:
+    with pytest.raises(OptionFailure, match=r"HTTPS_PROXY: .*socks5") as caught:
         factory_web(PARAMS, "https://f.example", print)
     assert "s3cret" not in str(caught.value)
