@@ -78,7 +78,7 @@ def predict_clone(question: CloneQuestion) -> ClonePrediction:
     refusal, refusal_open = facts.refusal()
     checks = facts.checks(strategy)
     obstacles = tuple(Obstacle(reason) for reason, found, _ in checks if found)
-    if facts.probably_needs_expansion() and not any(item.reason == NO_EXPANSION for item in obstacles):
+    if facts.probably_needs_expansion():
         obstacles += (Obstacle(NO_EXPANSION, sure=False),)
     missing = [what for _, found, what in checks if found is None]
     missing += [] if strategy else ["the strategy (CDI's override, else the StorageProfile of the class)"]
@@ -113,7 +113,7 @@ def _fallback(checks: list[Check], strategy: str, origin: str) -> tuple[str, str
 
 def _risks(facts: CloneFacts, method: str) -> dict[str, str]:
     found, source, name = {}, facts.source.class_name, facts.question.class_name
-    if method in (CSI_CLONE, SNAPSHOT) and source and name and source != name:
+    if method in (CSI_CLONE, SNAPSHOT) and source and source != name:
         found[HANG] = (
             f"one driver, but the golden is on class {source} and the disk on {name}: such a clone may never finish"
         )
@@ -130,19 +130,18 @@ def _risks(facts: CloneFacts, method: str) -> dict[str, str]:
 
 def _evidence(facts: CloneFacts) -> dict[str, Any]:
     question, source, name = facts.question, facts.source, facts.question.class_name
-    driver = facts.storage_class.provisioner if facts.storage_class is not None else None
-    low, high = facts.request()
+    bounds = facts.request()
     return {
         "disk_class": {"value": name, "from": question.class_from},
         "golden_class": {"value": source.class_name, "from": source.class_from},
-        "disk_driver": {"value": driver, "from": f"StorageClass {name}"},
+        "disk_driver": {"value": facts.driver, "from": f"StorageClass {name}"},
         "golden_driver": {
             "value": facts.source_driver(),
             "from": "the golden's volume" if source.driver is not None else f"StorageClass {source.class_name}",
         },
         "disk_mode": {"value": facts.mode or None, "from": f"StorageProfile {name}"},
         "golden_mode": {"value": source.mode or None, "from": source.facts_from},
-        "disk_request": {"value": low if low == high else question.disk_size, "from": "diskSize"},
+        "disk_request": {"value": bounds[0] if bounds is not None else None, "from": "diskSize"},
         "golden_request": {"value": source.request, "from": source.facts_from},
         "golden_capacity": {"value": source.capacity, "from": source.facts_from},
         "expandable": {"value": facts.expandable(), "from": f"StorageClass {name}"},

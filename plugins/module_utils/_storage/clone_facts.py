@@ -23,6 +23,7 @@ FALLBACK_WORDS: Mapping[str, str] = {
     MODES_DIFFER: "The volume modes of source and target are incompatible",
     NO_EXPANSION: "No volume expansion is possible",
 }
+_NO_LIMIT = 1 << 63
 _TRUE, _FALSE = ("1", "t", "T", "TRUE", "true", "True"), ("0", "f", "F", "FALSE", "false", "False")
 
 
@@ -107,26 +108,28 @@ class CloneFacts:
             return f"annotation usePopulator is {question.use_populator!r}, which is no truth value", ()
         open_ones = [] if question.classes is not None else ["the StorageClasses"]
         open_ones += [] if self.profile is not None else [f"StorageProfile {name}"]
-        low, high = self.request()
-        wanted = self.source.request
-        if low is None or high is None or wanted is None:
+        bounds, wanted = self.request(), self.source.request
+        if bounds is None or wanted is None:
             return "", (*open_ones, "the requested size of golden or disk")
+        low, high = bounds
         if high < wanted:
             return f"the disk asks for {high} bytes and the golden's claim for {wanted}: a clone cannot be smaller", ()
         return "", (*open_ones, *(["the volume mode of the disk"] if low < wanted else []))
 
-    def request(self) -> tuple[int | None, int | None]:
+    def request(self) -> tuple[int, int] | None:
         """The least and the most that the disk's claim asks for; the two differ while the file system's overhead is not known."""
-        size, config = self.question.disk_size, self.question.config
+        size, config, profile = self.question.disk_size, self.question.config, self.profile
         if size is None:
-            return None, None
-        least = max(size, smallest_claim(self.profile))
-        if self.mode and self.mode != FILESYSTEM:
+            return None
+        least = max(size, smallest_claim(profile))
+        if profile is None or not profile.volume_mode:
+            return least, _NO_LIMIT
+        if profile.volume_mode != FILESYSTEM:
             return least, least
-        if self.mode and config is not None:
-            exact = claim_request(size, self.mode, config.share(self.question.class_name or ""), self.profile)
-            return exact, exact
-        return least, 1 << 63  # no overhead is known, and no minimum without a profile
+        if config is None:
+            return least, _NO_LIMIT
+        exact = claim_request(size, FILESYSTEM, config.share(profile.name), profile)
+        return exact, exact
 
     def checks(self, strategy: str) -> list[Check]:
         """CDI's checks in its order; those on snapshots count only for that strategy, the last three never for a set copy."""
@@ -149,29 +152,32 @@ class CloneFacts:
             return None
         return self.storage_class.provisioner not in self.question.drivers
 
+    @property
+    def driver(self) -> str | None:
+        return self.storage_class.provisioner if self.storage_class is not None else None
+
     def source_driver(self) -> str | None:
+        name = self.source.class_name
         if self.source.driver is not None:
             return self.source.driver
-        found = (self.question.classes or {}).get(self.source.class_name or "")
+        found = (self.question.classes or {}).get(name) if name else None
         return found.provisioner if found is not None else None
 
     def drivers_differ(self) -> bool | None:
-        theirs = self.source_driver()
-        return None if theirs is None or self.storage_class is None else theirs != self.storage_class.provisioner
+        ours, theirs = self.driver, self.source_driver()
+        return None if theirs is None or ours is None else theirs != ours
 
     def _no_snapshot_class(self) -> bool | None:
         """One class has to serve both claims: that which both profiles name, else any of the driver."""
-        differ, known = self.drivers_differ(), self.question.snapshot_classes
+        differ, known, profiles = self.drivers_differ(), self.question.snapshot_classes, self.question.profiles
         if differ:
             return True
-        if differ is None or known is None or self.storage_class is None:
+        if known is None or self.driver is None:
             return None
-        driver = self.storage_class.provisioner
-        usable = {item.meta.name for item in known if item.driver == driver}
+        usable = {item.meta.name for item in known if item.driver == self.driver}
         if not usable:
             return True
-        profiles = self.question.profiles
-        if profiles is None or self.source.class_name is None:
+        if differ is None or profiles is None or self.source.class_name is None:
             return None
         theirs = profiles.get(self.source.class_name)
         named = {item.snapshot_class if item is not None else "" for item in (self.profile, theirs)}
@@ -188,14 +194,15 @@ class CloneFacts:
         return False if found.meta.resource_version else None
 
     def _no_expansion(self) -> bool | None:
-        expandable, (low, high), capacity = self.expandable(), self.request(), self.source.capacity
+        expandable, bounds, capacity = self.expandable(), self.request(), self.source.capacity
         if expandable:
             return False
-        if high is not None and capacity is not None and high <= capacity:
-            return False
-        if expandable is None or low is None or capacity is None:
+        if bounds is None or capacity is None:
             return None
-        return True if low > capacity else None
+        low, high = bounds
+        if high <= capacity:
+            return False
+        return True if expandable is False and low > capacity else None
 
     def probably_needs_expansion(self) -> bool:
         """As far as the declared sizes tell; drivers may round up, so a golden may turn out larger."""

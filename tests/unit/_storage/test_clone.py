@@ -83,6 +83,8 @@ SILENT = {**CLASSES, **named(storage_class(expandable=None))}
 BY_HAND = {**CLASSES, **named(storage_class(expandable=None, version=""))}
 FILES = {**PROFILES, **named(profile(mode="Filesystem"))}
 
+OF_GONE = {"class_name": "gone"}
+MODELESS = {**PROFILES, **named(profile(mode=""))}
 OF_FILES = {"mode": "Filesystem", "request": ON_FILES}
 
 # id, question, method, reason of CDI's event (blank: none)
@@ -165,6 +167,11 @@ ROWS = [
     ("golden's capacity not known", ask({"capacity": None}, classes=STIFF), UNKNOWN, ""),
     ("golden's capacity not needed", ask({"capacity": None}), CSI_CLONE, ""),
     ("disk size not known", ask(disk_size=None), UNKNOWN, ""),
+    ("CDI not read, no CSIDriver", ask(cdi=None, drivers=frozenset()), COPY, "NoPopulator"),
+    ("mode of the disk not known and decisive", ask({"request": ON_FILES}, disk_size=6 * GI, profiles=MODELESS), UNKNOWN, ""),
+    ("no snapshot class for any", ask(OF_GONE, cdi=override(SNAPSHOT), snapshot_classes=()), COPY, "NoVolumeSnapshotClass"),
+    ("golden's class not known", ask({"class_name": None, "driver": LINSTOR}, cdi=override(SNAPSHOT)), UNKNOWN, ""),
+    ("golden's class not needed", ask({"class_name": None, "driver": LINSTOR}), CSI_CLONE, ""),
     ("class not known", ask(class_name=None), UNKNOWN, ""),
 ]  # fmt: skip
 
@@ -223,6 +230,53 @@ def test_evidence_says_where_each_input_stands():
     assert found["evidence"]["strategy"] == {"value": "csi-clone", "from": "CDI spec.cloneStrategyOverride"}
     assert found["evidence"]["disk_mode"] == {"value": "Block", "from": "StorageProfile replicated"}
     assert all(set(item) == {"value", "from"} and item["from"] for item in found["evidence"].values())
+
+
+def test_evidence_of_nothing_is_nothing():
+    assert {item["value"] for item in predict_clone(CloneQuestion()).evidence.values()} == {None}
+    assert predict_clone(ask({"mode": ""}, profiles=MODELESS)).evidence["golden_mode"]["value"] is None
+
+
+def test_evidence_on_drivers_and_sizes():
+    assert predict_clone(ask({"driver": OTHER})).evidence["golden_driver"] == {
+        "value": OTHER,
+        "from": "the golden's volume",
+    }
+    assert predict_clone(BASE).evidence["golden_driver"] == {"value": LINSTOR, "from": "StorageClass replicated"}
+    assert predict_clone(ask(OF_FILES, disk_size=6 * GI, profiles=FILES)).evidence["disk_request"]["value"] == ON_FILES
+    assert predict_clone(ask(profiles=None)).evidence["disk_request"]["value"] == 20 * GI
+
+
+def test_a_copy_for_a_reason_that_cdi_does_not_get_to_say_is_still_explained():
+    found = predict_clone(ask({"mode": "Filesystem"}, cdi=None))
+    assert (
+        found.reason
+        == "it cannot be cloned inside the storage (The volume modes of source and target are incompatible)"
+    )
+
+
+def test_the_strategy_needs_a_profile_to_look_at():
+    assert predict_clone(ask(cdi=override(""), profiles=None)).strategy == ""
+    assert (
+        predict_clone(ask(cdi=override(""), class_name="", profiles=named(profile("", strategy=COPY)))).strategy == ""
+    )
+    assert predict_clone(ask(cdi=override(""), profiles={})).strategy == SNAPSHOT
+
+
+def test_no_hang_is_told_for_a_golden_of_no_known_class():
+    assert HANG not in predict_clone(ask({"class_name": None, "driver": LINSTOR})).risks
+
+
+def test_what_might_just_fit_is_no_obstacle():
+    assert predict_clone(ask({"capacity": 20 * GI}, classes=STIFF, profiles=MODELESS)).obstacles == ()
+    assert predict_clone(ask({"capacity": None}, classes=STIFF, disk_size=None)).obstacles == ()
+
+
+def test_snapshots_of_a_golden_of_an_unknown_driver_are_not_judged():
+    found = predict_clone(ask({"class_name": "gone"}, cdi=override(SNAPSHOT)))
+    assert found.method == UNKNOWN
+    assert "the VolumeSnapshotClasses or the drivers" in found.unknown
+    assert predict_clone(ask(classes=None, cdi=override(SNAPSHOT))).obstacles == ()
 
 
 # -- whatever is known
