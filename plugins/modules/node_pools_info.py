@@ -163,8 +163,8 @@ pools:
           type: str
         risks:
           description:
-            - Each with C(id) and C(message). Ids are V(hang) (such a clone may never finish and reports no error), V(waits) (the golden is not ready) and
-              V(never_starts) (nothing happens before something else does).
+            - Each with C(id) and C(message). Ids are V(hang) (may never finish, and reports no error), V(waits) (the golden is not
+              ready), V(never_starts) (nothing happens before something else does).
           type: list
           elements: dict
         unknown:

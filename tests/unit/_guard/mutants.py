@@ -72,6 +72,7 @@ TESTS = (
     "tests/unit/_image/test_catalog.py",
     "tests/unit/_storage/test_classes.py",
     "tests/unit/_storage/test_clone.py",
+    "tests/unit/_storage/test_clone_properties.py",
     "tests/unit/_storage/test_disk_report.py",
     "tests/unit/_storage/test_settings.py",
 )

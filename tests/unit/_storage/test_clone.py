@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The prediction of clones: one row per line of CDI's decision, and what must hold whatever is known."""
+"""The prediction of clones: one row per line of CDI's decision."""
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import pytest
 from ansible_collections.cozystack.worker_image.plugins.module_utils._storage.clone import (
@@ -33,8 +33,6 @@ from ansible_collections.cozystack.worker_image.plugins.module_utils._storage.se
     CdiConfig,
     SnapshotClass,
 )
-from hypothesis import given
-from hypothesis import strategies as st
 
 GI = 1 << 30
 LINSTOR, OTHER = "linstor.csi.linbit.com", "ebs.csi.aws.com"
@@ -277,88 +275,3 @@ def test_snapshots_of_a_golden_of_an_unknown_driver_are_not_judged():
     assert found.method == UNKNOWN
     assert "the VolumeSnapshotClasses or the drivers" in found.unknown
     assert predict_clone(ask(classes=None, cdi=override(SNAPSHOT))).obstacles == ()
-
-
-# -- whatever is known
-
-sizes = st.sampled_from([5 * GI, 6 * GI, 6 * GI + 1, 20 * GI])
-classes_named = st.sampled_from(["replicated", "local", "ebs", "gone", ""])
-questions = st.builds(
-    CloneQuestion,
-    st.builds(
-        CloneSource,
-        class_name=st.sampled_from(["replicated", "local", "ebs"]),
-        size=sizes,
-        request=sizes,
-        capacity=sizes,
-        mode=st.sampled_from(["Block", "Filesystem"]),
-        driver=st.none(),
-        ready=st.booleans(),
-    ),
-    sizes,
-    classes_named,
-    st.builds(
-        named,
-        st.builds(storage_class, st.just("replicated"), expandable=st.booleans()),
-        st.builds(storage_class, st.just("local"), st.sampled_from([LINSTOR, OTHER]), st.booleans()),
-        st.builds(storage_class, st.just("ebs"), st.just(OTHER), st.booleans()),
-    ),
-    st.builds(
-        named,
-        *(
-            st.builds(
-                profile,
-                st.just(name),
-                st.sampled_from(["Block", "Filesystem"]),
-                st.sampled_from(["", COPY, SNAPSHOT, CSI_CLONE]),
-                st.sampled_from([True, True, True, False]),
-                st.sampled_from(["", "", "a", "b", "gone"]),
-                st.sampled_from(["", "", "8Gi"]),
-            )
-            for name in ("replicated", "local", "ebs")
-        ),
-    ),
-    st.lists(
-        st.builds(SnapshotClass, st.builds(Meta, st.sampled_from(["a", "b"])), st.sampled_from([LINSTOR, OTHER])),
-        max_size=2,
-        unique_by=lambda item: item.meta.name,
-    ).map(tuple),
-    st.frozensets(st.sampled_from([LINSTOR, OTHER])),
-    st.builds(override, st.sampled_from(["", COPY, SNAPSHOT, CSI_CLONE])),
-    st.builds(CdiConfig, st.just(Meta("config")), st.sampled_from(["0", "0.06", "0.5"])),
-    st.sampled_from(["", "", "true", "false"]),
-)
-OPTIONAL = [item.name for item in fields(CloneQuestion) if item.default is None]
-OF_SOURCE = [item.name for item in fields(CloneSource) if item.default is None]
-
-
-@given(questions)
-def test_what_is_fully_known_is_never_unknown(question):
-    found = predict_clone(question)
-    assert found.method != UNKNOWN
-    assert not found.unknown
-
-
-@given(questions, st.sets(st.sampled_from(OPTIONAL)), st.sets(st.sampled_from(OF_SOURCE)))
-def test_knowing_more_never_contradicts_what_was_said(question, hidden, hidden_of_source):
-    whole = predict_clone(question)
-    source = replace(question.source, **dict.fromkeys(hidden_of_source))
-    partial = predict_clone(replace(question, source=source, **dict.fromkeys(hidden)))
-    assert partial.method in (UNKNOWN, whole.method)
-    assert partial.fallback in ("", whole.fallback)
-    if whole.strategy != COPY:  # what is set to copy has no obstacles to its copies
-        assert {item for item in partial.obstacles if item.sure} <= set(whole.obstacles)
-    if not partial.unknown:
-        assert (partial.method, partial.fallback) == (whole.method, whole.fallback)
-
-
-@given(questions, st.sets(st.sampled_from(OPTIONAL)))
-def test_a_hang_is_predicted_for_clones_between_classes_of_one_driver_only(question, hidden):
-    found = predict_clone(replace(question, **dict.fromkeys(hidden)))
-    if HANG in found.risks:
-        assert found.method in (CSI_CLONE, SNAPSHOT)
-        assert question.source.class_name != question.class_name
-        drivers = {question.classes[name].provisioner for name in (question.source.class_name, question.class_name)}
-        assert len(drivers) == 1
-    if found.method == COPY:
-        assert HANG not in found.risks
