@@ -195,11 +195,26 @@ async def test_broken_transfer_starts_anew(bench: Bench) -> None:
 
     assert (await send(bench, bearer, half())).status == 0
     await restarted(bench, namespace, 2)
+    await _hang_up(bench, bearer)
+    await restarted(bench, namespace, 3)
     assert (await send(bench, bearer, XZ)).status == 200
     done = await bench.succeeded(namespace, "golden")
-    assert done["status"]["restartCount"] == 2
+    assert done["status"]["restartCount"] == 3
     assert bench.volume(namespace, "golden").read_bytes() == RAW
     assert not list(bench.volume(namespace, "golden").parent.glob("*.upload"))
+
+
+async def _hang_up(bench: Bench, bearer: str) -> None:
+    """Announce all bytes, send half of them, and end the connection properly."""
+    about = json.loads(await asyncio.to_thread((bench.home / "lab.json").read_text))
+    tls = ssl.create_default_context(cafile=about["upload_proxy_ca"])
+    port = int(about["upload_proxy"].rpartition(":")[2])
+    _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=tls)
+    head = f"POST /v1beta1/upload HTTP/1.1\r\nHost: proxy\r\nAuthorization: Bearer {bearer}\r\n"
+    writer.write(f"{head}Content-Length: {len(XZ)}\r\n\r\n".encode() + XZ[: len(XZ) // 2])
+    await writer.drain()
+    writer.close()
+    await writer.wait_closed()
 
 
 @lab_test
