@@ -72,6 +72,9 @@ class Web:
 
         self._access, self._library = access, urllib3
         self._tls = access.tls()
+        if str(getattr(urllib3, "__version__", "")).startswith("1."):
+            # It compares names and addresses itself then; with the context doing so it cannot ask for an address.
+            self._tls.check_hostname = False
         self._direct = urllib3.PoolManager(ssl_context=self._tls, maxsize=8)
         self._proxies = {
             scheme: self._through(proxy) for scheme, proxy in getproxies().items() if scheme in ("http", "https")
@@ -139,7 +142,7 @@ class Web:
             }
             response = self._manager(url).request(
                 method, url, body=body, headers=sent, timeout=timeout, retries=False, redirect=False, preload_content=False,
-                decode_content=False,
+                decode_content=False, enforce_content_length=True,
             )  # fmt: skip
             try:
                 tls = _tls_of(response, self._access.validate_certs) if url.startswith("https:") else None
@@ -169,11 +172,15 @@ def _origin(url: str) -> tuple[str, str, int | None]:
 
 
 def _tls_of(response: Any, verified: bool) -> dict[str, Any] | None:
-    connection = getattr(response, "connection", None)
-    connected = getattr(connection, "sock", None)
-    if connected is None or not hasattr(connected, "getpeercert"):
+    connected: Any = getattr(getattr(response, "connection", None), "sock", None)
+    if connected is None:
+        # A server that closes after its answer: only the body still holds the socket.
+        connected = response
+        for name in ("_fp", "fp", "raw", "_sock"):
+            connected = getattr(connected, name, None)
+    if not isinstance(connected, ssl.SSLSocket):
         return None
-    certificate = connected.getpeercert() or {}
+    certificate: Any = connected.getpeercert() or {}
     found: dict[str, Any] = {"protocol": connected.version(), "verified": verified}
     for key in ("subject", "issuer"):
         pairs = [pair for part in certificate.get(key, ()) for pair in part]

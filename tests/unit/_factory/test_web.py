@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,14 +16,16 @@ from typing import Any
 import pytest
 from ansible_collections.cozystack.worker_image.plugins.module_utils._factory.facts import NoAnswer
 from ansible_collections.cozystack.worker_image.plugins.module_utils._factory.web import Access, Web
+from cryptography.x509.oid import ExtendedKeyUsageOID
 
+from lab import certs
 from tests.unit._factory.scripted import XZ
 
 
 class Server:
     """``answer`` writes the answer; every request is kept as (method, path, headers)."""
 
-    def __init__(self, answer: Callable[[BaseHTTPRequestHandler], None]) -> None:
+    def __init__(self, answer: Callable[[BaseHTTPRequestHandler], None], certificate: Path | None = None) -> None:
         self.requests: list[tuple[str, str, dict[str, str]]] = []
         outer = self
 
@@ -38,6 +41,11 @@ class Server:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        if certificate:
+            tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+            tls.load_cert_chain(certificate.with_suffix(".crt"), certificate.with_suffix(".key"))
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
+            self.url = self.url.replace("http:", "https:")
 
     @contextmanager
     def running(self) -> Iterator[Server]:
@@ -196,6 +204,31 @@ def test_plain_http_on_a_tls_port_is_a_tls_failure() -> None:
         Web(Access(server.url)).ask("GET", server.url.replace("http", "https"), 2)
     assert caught.value.kind == "tls"
     assert "_ssl.c" not in caught.value.text
+
+
+@pytest.mark.parametrize(
+    ("hosts", "trusted", "word"),
+    [
+        (("127.0.0.1", "localhost"), True, ""),
+        (("127.0.0.1",), False, "issuer"),
+        (("other.example",), True, "127.0.0.1"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Unverified HTTPS request")
+def test_certificates(tmp_path: Path, hosts: tuple[str, ...], trusted: bool, word: str) -> None:
+    certs.Authority(tmp_path, "ca", "test-ca").issue("server", "server", (ExtendedKeyUsageOID.SERVER_AUTH,), hosts)
+    with Server(reply(200, XZ), tmp_path / "server").running() as server:
+        web = Web(Access(server.url, ca_cert=str(tmp_path / "ca.crt") if trusted else ""))
+        if word:
+            with pytest.raises(NoAnswer, match=word) as caught:
+                web.ask("GET", server.url, 5)
+            assert caught.value.kind == "tls"
+        else:
+            tls = web.ask("GET", server.url, 5).tls
+            assert tls is not None
+            assert (tls["verified"], tls["issuer"]) == (True, "commonName=test-ca")
+        unverified = Web(Access(server.url, validate_certs=False)).ask("GET", server.url, 5)
+        assert (unverified.status, (unverified.tls or {})["verified"]) == (200, False)
 
 
 def test_the_environment_names_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
