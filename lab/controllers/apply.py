@@ -16,6 +16,8 @@ from lab.kinds import KINDS
 KEEP = "helm.sh/resource-policy"
 # Written by a job of the release on a platform, and its spec cannot be changed there.
 _WRITTEN_ONCE = ("TalosConfigTemplate",)
+# Helm compares what it adopts with its own manifest instead of the live object, so it changes nothing of it.
+_ADOPTED_AS_THEY_ARE = ("DataVolume",)
 _FIRST = ("Namespace", "ResourceQuota", "Secret", "ConfigMap", "PackageSource", "Package", "Cluster")
 Identity = tuple[str, str, str]  # kind, namespace, name
 
@@ -101,6 +103,8 @@ class Applier:
         kind, namespace, name = identity(obj)
         live = await self.live(obj)
         if live is not None and kind in _WRITTEN_ONCE:
+            return
+        if live is not None and old is None and kind in _ADOPTED_AS_THEY_ARE:
             return
         if live is not None and await self._patch((kind, namespace, name), _fields(old or {}), _fields(obj)):
             return

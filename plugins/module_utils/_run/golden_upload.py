@@ -17,7 +17,7 @@ from .._kube.errors import ConnectionOptionError, KubeError
 from .._kube.observe import Objects, Target, observe
 from .._kube.resources import CDI_CONFIG, DATA_VOLUME
 from .._kube.upload import Ambiguous, UploadTarget, send_file, upload_target, upload_token
-from .._storage.golden import IN_TROUBLE, NOT_PROGRESSING, golden_state
+from .._storage.golden import FAILING, IN_TROUBLE, NOT_PROGRESSING, golden_state
 from .._storage.objects import DataVolume
 from .entry import Session
 from .failures import WaitFailure
@@ -85,15 +85,18 @@ def _config(session: Session) -> dict[str, Any] | None:
 def upload(session: Session, name: str, source: Source) -> None:
     """Send the file once CDI takes it. Errors: WaitFailure, UploadError, KubeError."""
     for attempt in range(_ROUNDS):
-        claim = _await(session, name, ("UploadReady", "Succeeded"), _READY_SECONDS)
-        if claim is None or _sent(session, source, claim):
+        before = _await(session, name, ("UploadReady", "Succeeded"), _READY_SECONDS)
+        if before.phase == "Succeeded" or _sent(session, source, before.claim_name or name):
             return
         try:
-            if _await(session, name, ("Succeeded",), _SETTLE_SECONDS) is None:
-                return
+            # The upload pod is started anew after a transfer that broke: then nothing more will come of it.
+            after = _await(session, name, ("Succeeded",), _SETTLE_SECONDS, before.restarts)
         except WaitFailure:
             if attempt == _ROUNDS - 1:
                 raise
+        else:
+            if after.phase == "Succeeded":
+                return
 
 
 def _sent(session: Session, source: Source, claim: str) -> bool:
@@ -106,16 +109,18 @@ def _sent(session: Session, source: Source, claim: str) -> bool:
             lambda: upload_token(session.client, GOLDEN_NAMESPACE, claim),
             source.file,
             lambda done, total: _tell(session, "sending", source.path, done, total),
-            lambda text: session.reporter.tell(text, text),
+            session.reporter.say,
         )
     except Ambiguous as error:
-        session.reporter.tell("ambiguous", f"{error.cause}; looking at what became of it")
+        session.reporter.say(f"{error.cause}; looking at what became of it")
         return False
     return True
 
 
-def _await(session: Session, name: str, phases: tuple[str, ...], seconds: float) -> str | None:
-    """Until the DataVolume is in one of these phases: its claim's name, None when it has succeeded. Errors: WaitFailure."""
+def _await(
+    session: Session, name: str, phases: tuple[str, ...], seconds: float, restarts: int | None = None
+) -> DataVolume:
+    """The DataVolume once it is in one of these phases, or has been restarted more than ``restarts`` times. Errors: WaitFailure."""
     volumes = Target(DATA_VOLUME, GOLDEN_NAMESPACE)
     seen: list[DataVolume] = []
 
@@ -124,13 +129,12 @@ def _await(session: Session, name: str, phases: tuple[str, ...], seconds: float)
         seen[:] = [DataVolume.from_api(found)] if found else []
         if not seen:
             raise WaitFailure(f"DataVolume {GOLDEN_NAMESPACE}/{name} is gone; somebody deleted it during the upload")
-        state_now = golden_state(seen[0], None)
-        session.reporter.tell(seen[0].phase, f"{name}: {state_now.state}, phase {seen[0].phase or 'blank'}")
-        if seen[0].phase not in phases and state_now.state in IN_TROUBLE - {NOT_PROGRESSING}:
-            raise WaitFailure(
-                f"{name} takes no upload: {state_now.state}, {state_now.reason}. What to do: {state_now.remedy}"
-            )
-        return seen[0].phase in phases
+        volume = seen[0]
+        now = golden_state(volume, None)
+        session.reporter.tell(volume.phase, f"{name}: {now.state}, phase {volume.phase or 'blank'}")
+        if volume.phase not in phases and now.state in IN_TROUBLE - {NOT_PROGRESSING, FAILING}:
+            raise WaitFailure(f"{name} takes no upload: {now.state}, {now.reason}. What to do: {now.remedy}")
+        return volume.phase in phases or (restarts is not None and volume.restarts > restarts)
 
     if not observe(session.client, (volumes,), judge, seconds):
         phase = seen[0].phase if seen else "unknown"
@@ -138,7 +142,7 @@ def _await(session: Session, name: str, phases: tuple[str, ...], seconds: float)
             f"Timed out after {seconds:g} s: {name} is in phase {phase or 'blank'}, not in {' or '.join(phases)}",
             timed_out=True,
         )
-    return None if seen[0].phase == "Succeeded" else seen[0].claim_name or name
+    return seen[0]
 
 
 def _tell(session: Session, what: str, path: str, done: int, total: int) -> None:

@@ -37,7 +37,15 @@ class Reporter:
             return
         if self._state is not None and quiet < CALM_SECONDS:
             return
-        self._state, self._text, self._said = state, text, now
+        self._state = state
+        self._line(text, now)
+
+    def say(self, text: str) -> None:
+        """Something that happens once, such as a broken connection: always a line."""
+        self._line(text, self._clock())
+
+    def _line(self, text: str, now: float) -> None:
+        self._text, self._said = text, now
         self._write(f"{now - self._began:4.0f} s  {text}")
 
 
