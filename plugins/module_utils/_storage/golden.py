@@ -190,7 +190,8 @@ def _judge(scene: Scene, limit: int) -> _Told:
         return _Told(STUCK, words(complaint) or "CDI takes the error as final", row)
     if volume.phase not in BUSY_PHASES:
         return _early(scene, complaint, row)
-    dead = dead_pod(scene)
+    # A pod that was never made counts as failed, too; what keeps it from being made says more.
+    dead = "" if row is not None and row.id in _BEFORE_START else dead_pod(scene)
     return _Told(STUCK, dead, POD_FAILED) if dead else _busy(scene, complaint, row, limit)
 
 

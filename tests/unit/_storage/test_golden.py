@@ -189,6 +189,12 @@ SEEN = [
         volume("ImportScheduled"),
         Sightings(claims=(work("prime-1", **{"cdi.kubevirt.io/storage.pod.phase": "Failed"}),)),
     ),
+    (
+        "not_progressing",
+        "quota-exceeded",
+        volume("ImportScheduled", conditions=[("Running", "False", "ErrExceededQuota", "Error starting pod 'x'")]),
+        Sightings(claims=(work("prime-1", **{"cdi.kubevirt.io/storage.pod.phase": "Failed"}),)),
+    ),
     # Not any more: CDI has started another pod, and the annotation lags behind.
     (
         "importing",
