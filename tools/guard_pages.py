@@ -17,7 +17,9 @@ sys.path.insert(0, str(ROOT / ".collections"))
 from ansible_collections.cozystack.worker_image.plugins.module_utils._guard.rule import Rule
 from ansible_collections.cozystack.worker_image.plugins.module_utils._guard.table import (
     CATALOG_RULES,
+    IMPORT_RULES,
     POOL_RULES,
+    RETIRE_RULES,
     TOLD,
 )
 
@@ -54,6 +56,8 @@ def prose(text: str) -> str:
 def subject_of(rule: Rule) -> str:
     if rule in POOL_RULES:
         return "pools"
+    if rule in IMPORT_RULES or rule in RETIRE_RULES:
+        return "one golden"
     return "catalog" if rule in CATALOG_RULES else "site"
 
 
@@ -63,7 +67,12 @@ def index(by_id: dict[str, list[Rule]]) -> str:
         "Every refusal and advice of this collection by its id. Ids are stable. `accept: [ID]` lets a refusal pass and says so.",
         "",
     ]
-    for title, subject in (("Pools", "pools"), ("Catalog", "catalog"), ("Platform and plans", "site")):
+    for title, subject in (
+        ("Pools", "pools"),
+        ("Catalog", "catalog"),
+        ("One golden", "one golden"),
+        ("Platform and plans", "site"),
+    ):
         lines += [f"## {title}", "", "| id | strength | cause |", "|---|---|---|"]
         for rule_id, rules in by_id.items():
             if any(subject_of(rule) == subject for rule in rules):
@@ -76,7 +85,7 @@ def index(by_id: dict[str, list[Rule]]) -> str:
 
 def pages() -> dict[str, str]:
     """File name -> content of every page."""
-    ordered = sorted((*POOL_RULES, *CATALOG_RULES, *TOLD), key=lambda rule: rule.id)
+    ordered = sorted((*POOL_RULES, *CATALOG_RULES, *IMPORT_RULES, *RETIRE_RULES, *TOLD), key=lambda rule: rule.id)
     by_id = {rule_id: unique(rules) for rule_id, rules in groupby(ordered, key=lambda rule: rule.id)}
     return {"README.md": index(by_id), **{f"{rule_id}.md": page(rules) for rule_id, rules in by_id.items()}}
 

@@ -22,6 +22,13 @@ def test_guard_pages_are_current() -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_the_page_of_troubles_is_current() -> None:
+    done = subprocess.run(
+        [sys.executable, "tools/trouble_page.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("path", sorted(PAGES.glob("*.md")), ids=lambda path: path.stem)
 def test_a_guard_page_promises_nothing_that_does_not_work(path: Path) -> None:
     text = " ".join(path.read_text().split()).lower()
