@@ -10,15 +10,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from .._image.catalog import CatalogEntry
 from .._image.golden import GOLDEN_NAMESPACE
 from .._image.keep import Drift
-from .._image.versions import smallest_golden
 from .._image.wanted import WantedGolden, drift_of_wanted
 from .._storage.golden import GoldenState
 from .._storage.objects import Claim, DataVolume
 from .._storage.quantity import InvalidQuantity, parse_quantity, to_bytes
+from .catalog import CatalogCase
+from .catalog_advice import catalog_default_ambiguous
+from .catalog_storage import catalog_profile_incomplete, golden_too_small, scratch_class_unresolved
 from .rule import Found, NotRead, rule, shown
 from .shape import bad_schematic, bad_url, bad_version
+from .state import ClusterState
 
 CHECKSUM_DIGITS = {"md5": 32, "sha1": 40, "sha256": 64, "sha512": 128}
 _REIMPORT = "golden_image with recreate=stuck deletes it and has it imported anew, once nothing clones it"
@@ -29,7 +33,8 @@ class ImportCase:
     """A golden that is to be there. What is None was not read or not looked at: rules that need it are then not judged.
 
     ``classes`` are the names of the storage classes. ``raw_size`` and ``file_problem`` tell about the file to upload,
-    ``proxy_problem`` why it cannot be sent. ``config_map`` and ``secret`` say whether the named objects exist.
+    ``proxy_problem`` why it cannot be sent. ``config_map`` and ``secret`` say whether the named objects exist. ``cluster`` holds classes
+    and CDI's settings, and no golden of this name, since it is to be made.
     """
 
     wanted: WantedGolden
@@ -47,6 +52,7 @@ class ImportCase:
     raw_size: int | None = None
     file_problem: str = ""
     proxy_problem: str = ""
+    cluster: ClusterState | None = None
 
     @property
     def subject(self) -> str:
@@ -147,23 +153,25 @@ def wanted_differs(case: ImportCase) -> Iterator[Found]:
 @rule(
     "golden-too-small",
     chart=False,
-    cause="The raw image does not fit into the golden, so the import fails again and again.",
-    example="storage: 4Gi for v1.13.6, whose image has 4247Mi",
+    cause="The disk in the file to upload does not fit into the golden.",
+    example="storage: 4Gi for a file that holds 4247Mi",
     remedy="Give the golden at least 5Gi (6Gi is the platform's default).",
 )
-def wanted_too_small(case: ImportCase) -> Iterator[Found]:
-    needed = case.raw_size if case.raw_size is not None else smallest_golden(case.wanted.version)
+def file_too_large(case: ImportCase) -> Iterator[Found]:
+    live = case.volume.storage_request if case.volume is not None and not case.making else None
+    size, where = (
+        (case.wanted.entry.storage, case.wanted.entry.origin("storage")) if live is None else (live, "the golden")
+    )
+    needed = case.raw_size
     try:
-        given = to_bytes(case.wanted.entry.storage)
+        given = to_bytes(size)
     except InvalidQuantity:
         return
-    if case.making and needed is not None and 0 < given < needed:
-        image = "the file to upload" if case.raw_size is not None else f"the image of Talos {case.wanted.version}"
+    if needed is not None and 0 < given < needed:
         yield Found(
             "storage",
-            f"storage {case.wanted.entry.storage} ({given} bytes, from {case.wanted.entry.origin('storage')}) is smaller than "
-            f"{image}, which has {needed} bytes",
-            evidence={"storage": case.wanted.entry.storage, "storage_bytes": given, "image_bytes": needed},
+            f"storage {size} ({given} bytes, from {where}) is smaller than the disk in the file to upload, which has {needed} bytes",
+            evidence={"storage": size, "storage_bytes": given, "image_bytes": needed},
         )
 
 
@@ -309,13 +317,30 @@ def wanted_in_trouble(case: ImportCase) -> Iterator[Found]:
         yield Found("", f"it is {cause}", case.live.remedy, {"state": case.live.state, **case.live.evidence})
 
 
+@dataclass(frozen=True)
+class OneGolden(CatalogCase):
+    """A golden as the only entry of a catalog, for the rules on storage that both share; ``values`` stay empty."""
+
+    wanted: WantedGolden | None = None
+
+    @property
+    def subject(self) -> str:  # type: ignore[override]
+        return f"golden image {GOLDEN_NAMESPACE}/{self.entries[0].golden}" if self.entries else "golden image"
+
+    @property
+    def entries(self) -> tuple[CatalogEntry, ...]:
+        return (self.wanted.entry,) if self.wanted is not None else ()
+
+
+# Shared with the catalog; the first one is about the size of a release's image.
+STORAGE_RULES = (golden_too_small, catalog_profile_incomplete, scratch_class_unresolved, catalog_default_ambiguous)
 IMPORT_RULES = (
     wanted_schematic_format,
     wanted_version_format,
     wanted_url_format,
     wanted_storage_format,
     wanted_differs,
-    wanted_too_small,
+    file_too_large,
     wanted_class_unknown,
     checksum_format,
     checksum_unsupported,

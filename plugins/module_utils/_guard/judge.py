@@ -13,7 +13,7 @@ from .._storage.reading import mapping
 from .case import PoolCase
 from .catalog import CatalogCase
 from .findings import Finding, Verdict
-from .importing import IMPORT_RULES, ImportCase
+from .importing import IMPORT_RULES, STORAGE_RULES, ImportCase, OneGolden
 from .retire import RETIRE_RULES, RetireCase
 from .rule import Found, NotRead, Rule
 from .state import ClusterState
@@ -40,7 +40,12 @@ def judge_catalog(values: Mapping[str, Any], state: ClusterState, rules: Sequenc
 
 def judge_import(case: ImportCase, rules: Sequence[Rule] = IMPORT_RULES) -> Verdict:
     """Judge a golden that is to be imported or adopted."""
-    return _verdict([(case, rules)])
+    cases: list[tuple[Any, Sequence[Rule]]] = [(case, rules)]
+    if case.making and case.cluster is not None:
+        # The size of a file is known exactly; that of a release only by its table.
+        shared = STORAGE_RULES if case.raw_size is None else STORAGE_RULES[1:]
+        cases.append((OneGolden({}, case.cluster, case.wanted), shared))
+    return _verdict(cases)
 
 
 def judge_retirement(case: RetireCase, rules: Sequence[Rule] = RETIRE_RULES) -> Verdict:

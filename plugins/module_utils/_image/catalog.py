@@ -54,8 +54,8 @@ class CatalogEntry:
 
     @property
     def subject(self) -> str:
-        """The entry's field path, for messages."""
-        return f"images[{self.index}]"
+        """The entry's field path, for messages; a golden that is declared on its own (index -1) has none."""
+        return f"images[{self.index}]" if self.index >= 0 else "the golden"
 
     def origin(self, key: str) -> str:
         return self.origins.get(key, f"{self.subject}.{key}")

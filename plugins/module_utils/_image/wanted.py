@@ -63,6 +63,7 @@ class WantedGolden:
             image_factory_url=(self.image_factory_url or DEFAULT_FACTORY).rstrip("/"),
             storage=printed(self.storage) if self.storage is not None else DEFAULT_STORAGE,
             storage_class=default_class if self.storage_class is None else self.storage_class,
+            index=-1,
             origins=origins | {"schematicID": "schematicID", "version": "version"},
         )
 

@@ -12,6 +12,7 @@ from .._guard.findings import Verdict
 from .._guard.importing import ImportCase
 from .._guard.judge import judge_import, judge_retirement
 from .._guard.retire import NEVER_ACCEPTED
+from .._guard.state import ClusterState
 from .._image.golden import GOLDEN_NAMESPACE
 from .._image.wanted import SOURCE_SETTINGS, WantedGolden
 from .._kube.errors import KubeError
@@ -20,9 +21,8 @@ from .._kube.schema import published_spec
 from .._plan.changes import compare, path_text
 from .._plan.golden import adopt_step, create_step, delete_step, upload_step
 from .._plan.plan import CREATE, DELETE, PATCH, Plan, Step
-from .._storage.classes import default_class
-from .._storage.objects import StorageClass
 from .._storage.reading import dig
+from .clone_settings import read_clone_settings
 from .entry import Session
 from .failures import Failure, OptionFailure, Refusal
 from .golden_retire import delete_golden, retire
@@ -91,8 +91,10 @@ class _Present:
         if making:
             classes = _listed(self.session, STORAGE_CLASS)
             if classes is not None:
-                found = [StorageClass.from_api(item) for item in classes]
-                facts = {"classes": tuple(one.name for one in found), "default_class": default_class(found).name}
+                known = ClusterState.from_lists(storage_classes=classes, data_volumes=[])
+                cluster, _ = read_clone_settings(client, known)
+                names = tuple(cluster.names_of("storage_classes"))
+                facts = {"classes": names, "default_class": cluster.default_class.name, "cluster": cluster}
         if making and not self.wanted.upload:
             if "checksum" in settings:
                 spec = published_spec(client, DATA_VOLUME)
@@ -100,8 +102,8 @@ class _Present:
                 facts["checksum_known"] = None if http is None else "checksum" in http
             for key, resource, fact in (("certConfigMap", CONFIG_MAP, "config_map"), ("secretRef", SECRET, "secret")):
                 if key in settings:
-                    names = _names(self.session, resource)
-                    facts[fact] = None if names is None else settings[key] in names
+                    found = _names(self.session, resource)
+                    facts[fact] = None if found is None else settings[key] in found
         return ImportCase(
             wanted=self.wanted,
             live=self.view.golden.state,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from ansible_collections.cozystack.worker_image.plugins.module_utils._guard.importing import ImportCase
 from ansible_collections.cozystack.worker_image.plugins.module_utils._guard.retire import RetireCase
+from ansible_collections.cozystack.worker_image.plugins.module_utils._guard.state import ClusterState
 from ansible_collections.cozystack.worker_image.plugins.module_utils._image.render import (
     SCHEMATIC_ANNOTATION,
     VERSION_ANNOTATION,
@@ -14,12 +15,15 @@ from ansible_collections.cozystack.worker_image.plugins.module_utils._storage.go
 from ansible_collections.cozystack.worker_image.plugins.module_utils._storage.objects import Claim, DataVolume
 from ansible_collections.cozystack.worker_image.plugins.module_utils._usage.users import KINDS, User
 
-from .build import GOLDEN, SCHEMATIC, claim, golden
+from .build import GA, GOLDEN, SCHEMATIC, claim, golden, profile, storage_class
 
 PAIR = (SCHEMATIC, "v1.13.6")
 MARKS = {SCHEMATIC_ANNOTATION: SCHEMATIC, VERSION_ANNOTATION: "v1.13.6"}
 BASE = "http://mirror.example.net"
 URL = f"{BASE}/image/{SCHEMATIC}/v1.13.6/openstack-amd64.raw.xz"
+CLASSES = ClusterState.from_objects(
+    [storage_class("replicated", GA), storage_class("local"), profile("files", "Filesystem")]
+)
 SHA = "sha256:" + "a" * 64
 
 
@@ -30,7 +34,13 @@ def wanted(**change):
 def importing(want=None, volume=None, behind=None, **known):
     live = DataVolume.from_api(volume) if volume else None
     bound = Claim.from_api(behind) if behind else None
-    facts = {"making": live is None, "classes": ("replicated", "local"), "default_class": "replicated", **known}
+    facts = {
+        "making": live is None,
+        "classes": ("replicated", "local"),
+        "default_class": "replicated",
+        "cluster": CLASSES,
+        **known,
+    }
     return ImportCase(want or wanted(), golden_state(live, bound), live, bound, **facts)
 
 
@@ -51,6 +61,7 @@ def with_ca(name):
     return {**made, "spec": {**made["spec"], "source": {"http": {"url": URL, "certConfigMap": name}}}}
 
 
+SMALL = {"source": {"upload": {}}, "storage": {"resources": {"requests": {"storage": "1Gi"}}}}
 IMPORTS = [
     ("defaults", importing(), ""),
     ("matches", importing(wanted(image_factory_url=BASE, storage="6Gi", storage_class="replicated"), live()), ""),
@@ -63,10 +74,28 @@ IMPORTS = [
     ("too small", importing(wanted(storage="4Gi")), "golden-too-small"),
     ("just enough", importing(wanted(storage="4247Mi")), ""),
     ("one byte short", importing(wanted(storage=str(4247 * 1024**2 - 1))), "golden-too-small"),
+    (
+        "a file system takes its share",
+        importing(wanted(storage="4247Mi", storage_class="files"), classes=("files",)),
+        "golden-too-small",
+    ),
     ("old release fits", importing(wanted(version="v1.9.6", storage="2Gi")), ""),
     ("unknown release", importing(wanted(version="v2.0.0", storage="1Mi")), ""),
     ("too small but there", importing(wanted(storage="4Gi"), live(size="4Gi")), ""),
     ("file too large", importing(wanted(upload=True), raw_size=6 * 1024**3 + 1), "golden-too-small"),
+    ("file and no size", importing(wanted(upload=True, storage="0"), raw_size=1), "storage-format"),
+    (
+        "file for a golden that is there",
+        importing(wanted(upload=True), {**EMPTY_UPLOAD, "spec": SMALL}, raw_size=2 * 1024**3),
+        "golden-too-small",
+    ),
+    (
+        "file anew",
+        importing(
+            wanted(upload=True), {**EMPTY_UPLOAD, "spec": SMALL}, raw_size=2 * 1024**3, making=True, recreate=True
+        ),
+        "",
+    ),
     ("file just fits", importing(wanted(upload=True), raw_size=6 * 1024**3), ""),
     ("small file of a large release", importing(wanted(upload=True, storage="1Gi"), raw_size=1024**2), ""),
     ("other size", importing(wanted(storage="8Gi"), live()), "golden-immutable"),
@@ -148,6 +177,11 @@ IMPORTS = [
     ("unknown algorithm", importing(http(checksum="crc32:" + "a" * 8), checksum_known=True), "checksum-format"),
     ("checksum", importing(http(checksum=SHA), checksum_known=True), ""),
     ("md5 in capitals", importing(http(checksum="MD5:" + "A" * 32), checksum_known=True), ""),
+    (
+        "checksum of other letters",
+        importing(http(checksum="sha256:" + "g" * 64), checksum_known=True),
+        "checksum-format",
+    ),
     ("checksum on old CDI", importing(http(checksum=SHA), checksum_known=False), "checksum-unsupported"),
     ("no checksum on old CDI", importing(http(), checksum_known=False), ""),
     ("checksum of an upload", importing(wanted(upload=True, settings={"checksum": SHA}), checksum_known=False), ""),

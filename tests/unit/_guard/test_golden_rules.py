@@ -79,9 +79,14 @@ def test_a_wrong_checksum_is_told_what_is_right(checksum, says):
 
 def test_the_size_is_told_with_its_origin():
     declared = judge.judge_import(importing(wanted(storage="4Gi"))).refusals[0].message
-    assert "storage 4Gi (4294967296 bytes, from storage) is smaller than the image of Talos v1.13.6" in declared
+    assert (
+        "storage 4Gi (4294967296 bytes, from storage), but the image of Talos v1.13.6 has 4453302272 bytes" in declared
+    )
     default = judge.judge_import(importing(wanted(upload=True), raw_size=7 * 1024**3)).refusals[0].message
-    assert "storage 6Gi (6442450944 bytes, from the default of storage) is smaller than the file to upload" in default
+    assert (
+        "storage 6Gi (6442450944 bytes, from the default of storage) is smaller than the disk in the file to upload"
+        in default
+    )
 
 
 def test_trouble_is_told_with_its_cause():
