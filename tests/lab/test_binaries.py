@@ -197,3 +197,38 @@ def test_ensure_waits_for_another_build(world: World) -> None:
     second.join(10)
     assert found == [binaries.cache_folder()]
     assert world.said == ["another build runs; waiting for it"]
+
+
+def test_kubectl_has_the_pins_of_the_server() -> None:
+    def pins(name: str) -> str:
+        return (binaries.GOLANG / name / "go.mod").read_text().partition("require")[2]
+
+    assert pins("kubectl") == pins("kube-apiserver")
+    assert "gitVersion=v1.34.3" in binaries.KUBECTL.ldflags
+
+
+def test_kubectl_comes_from_assets_first(world: World) -> None:
+    world.assets(world.programs(world.folder / "assets", "kubectl"))
+    world.programs(binaries.cache_folder(), "kubectl")
+    assert binaries.kubectl(world.say) == world.folder / "assets" / "kubectl"
+
+
+@pytest.mark.parametrize(
+    ("told", "taken"), [("Client Version: v1.34.9", True), ("Client Version: v1.32.4-dispatcher", False), ("", False)]
+)
+def test_kubectl_on_path_is_taken_when_of_the_same_minor_version(world: World, told: str, taken: bool) -> None:
+    """Another one would be compared with an API server that it is not made for."""
+    script = world.go()
+    world.programs(world.path, "kubectl")
+    (world.path / "kubectl").write_text(f"#!/bin/sh\necho '{told}'\n")
+    assert binaries.kubectl(world.say) == (world.path if taken else binaries.cache_folder()) / "kubectl"
+    assert Path(f"{script}.log").exists() is not taken
+
+
+def test_kubectl_is_built_once(world: World) -> None:
+    script = world.go()
+    world.programs(world.path, "kubectl")
+    for _ in range(2):
+        assert binaries.kubectl(world.say) == binaries.cache_folder() / "kubectl"
+    calls = Path(f"{script}.log").read_text().splitlines()
+    assert [call.rpartition(" ")[2] for call in calls] == ["k8s.io/kubernetes/cmd/kubectl"]
