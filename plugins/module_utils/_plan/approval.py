@@ -7,11 +7,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-
-from .plan import Plan
 
 HASH_SHAPE = r"sha256:[0-9a-f]{64}"
 Key = tuple[str, str, str, str]
@@ -41,23 +39,29 @@ def _key(step: Mapping[str, Any]) -> Key:
     return action, kind, namespace, name
 
 
-def departures(approved: Approved, plan: Plan) -> list[str]:
-    """What differs from the approved plan, a line each; empty when it may be executed.
+def departures(approved: Approved, plan: Mapping[str, Any]) -> list[str]:
+    """What differs between the approved plan and the one of this run (as ``Plan.as_dict`` gives it), a line each.
 
-    Nothing left to do is always in order. Of a whole approved plan, a rest may be executed too: a run that was interrupted goes on.
+    Empty when it may be executed. Nothing left to do is always in order. Of a whole approved plan, a rest may be executed too: a run
+    that was interrupted goes on.
     """
-    if not plan.steps or plan.hash == approved.hash:
+    steps = plan["steps"]
+    if not steps or plan["hash"] == approved.hash:
         return []
     if approved.digests is None:
-        return [f"now planned: {step.action} {step.subject} ({step.reason})" for step in plan.steps]
-    return list(_moved(approved.digests, plan))
+        return [f"now planned: {_named(step)}" for step in steps]
+    return list(_moved(approved.digests, steps))
 
 
-def _moved(digests: Mapping[Key, str], plan: Plan) -> Iterator[str]:
-    for step in plan.steps:
-        shown = step.as_dict()
-        known = digests.get(_key(shown))
+def _named(step: Mapping[str, Any]) -> str:
+    where = "/".join(part for part in (step["namespace"], step["name"]) if part)
+    return f"{step['action']} {step['kind']} {where} ({step['reason']})"
+
+
+def _moved(digests: Mapping[Key, str], steps: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for step in steps:
+        known = digests.get(_key(step))
         if known is None:
-            yield f"new: {step.action} {step.subject} ({step.reason})"
-        elif known != step.digest:
-            yield f"changed: {step.action} {step.subject}: the object or what it rests on is not what it was ({step.reason})"
+            yield f"new: {_named(step)}"
+        elif known != step["digest"]:
+            yield f"changed, the object or what the step rests on is not what it was: {_named(step)}"

@@ -18,7 +18,7 @@ EXPECTED_SPEC: dict[str, Any] = {"expected_plan": {"type": "raw"}}
 _SHOWN = 20
 
 
-def check_approved(params: Mapping[str, Any], plan: Plan, **result: Any) -> None:
+def check_approved(params: Mapping[str, Any], plan: Plan | Mapping[str, Any], **result: Any) -> None:
     """Errors: Failure with a line for each departure from the approved plan, OptionFailure for what is no plan."""
     given = params["expected_plan"]
     if given is None or given == "":
@@ -27,12 +27,14 @@ def check_approved(params: Mapping[str, Any], plan: Plan, **result: Any) -> None
         approved = Approved.of(given)
     except ValueError as error:
         raise OptionFailure("expected_plan", f"{error}, not {shown(given)}") from error
-    moved = departures(approved, plan)
+    now = plan.as_dict() if isinstance(plan, Plan) else plan
+    moved = departures(approved, now)
     if moved:
         more = [f"and {len(moved) - _SHOWN} more"] if len(moved) > _SHOWN else []
         lines = "\n".join([*moved[:_SHOWN], *more])
         raise Failure(
-            f"Refused, nothing was written: the plan is no longer the approved one (approved {approved.hash}, now {plan.hash}).\n{lines}\n"
+            "Refused, nothing was written: the plan is no longer the approved one "
+            f"(approved {approved.hash}, now {now['hash']}).\n{lines}\n"
             "What to do: look at the new plan, and approve that one.",
             moved=moved,
             **result,
