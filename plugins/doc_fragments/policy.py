@@ -25,3 +25,15 @@ options:
     elements: str
     default: []
 """
+
+    APPROVED = r"""
+options:
+  expected_plan:
+    description:
+      - The plan that was approved, as its hash or whole, as RV(plan) of a run in check mode has it, or a part of the result of
+        M(cozystack.worker_image.site_plan_info).
+      - If what this run would do is no longer that plan, it fails before the first write and says what moved. Objects that somebody
+        else has changed meanwhile count, too.
+      - Nothing left to do is always in order. With a whole plan, a run that was interrupted goes on with the rest.
+    type: raw
+"""

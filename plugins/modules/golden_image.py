@@ -24,6 +24,7 @@ extends_documentation_fragment:
   - cozystack.worker_image.attributes
   - cozystack.worker_image.attributes.changing
   - cozystack.worker_image.policy
+  - cozystack.worker_image.policy.approved
 options:
   schematicID:
     description: Schematic ID of the image.
@@ -271,34 +272,13 @@ users:
   elements: dict
 """
 
-from ansible_collections.cozystack.worker_image.plugins.module_utils._run.entry import POLICY_SPEC, run_module
-from ansible_collections.cozystack.worker_image.plugins.module_utils._run.golden_image import golden_image
+from ansible_collections.cozystack.worker_image.plugins.module_utils._run.entry import run_module
+from ansible_collections.cozystack.worker_image.plugins.module_utils._run.golden_image import GOLDEN_SPEC, golden_image
 
 
 def main() -> None:
-    spec = {
-        "schematicID": {"type": "str", "required": True},
-        "version": {"type": "str", "required": True},
-        "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
-        "imageFactoryURL": {"type": "str"},
-        "storage": {"type": "raw"},
-        "storageClass": {"type": "str"},
-        "certConfigMap": {"type": "str"},
-        "secretRef": {"type": "str", "no_log": False},
-        "checksum": {"type": "str"},
-        "src": {"type": "path"},
-        "upload_proxy_url": {"type": "str"},
-        "upload_ca_cert": {"type": "path"},
-        "upload_validate_certs": {"type": "bool", "default": True},
-        "recreate": {"type": "str", "choices": ["never", "stuck"], "default": "never"},
-        "when_free": {"type": "bool", "default": False},
-        "force_render": {"type": "bool", "default": False},
-        "wait": {"type": "bool", "default": True},
-        "wait_timeout": {"type": "int"},
-        "max_restarts": {"type": "int", "default": 3},
-    }
     exclusive = [("src", other) for other in ("imageFactoryURL", "certConfigMap", "secretRef")]
-    run_module(golden_image, {**spec, **POLICY_SPEC}, mutually_exclusive=exclusive)
+    run_module(golden_image, GOLDEN_SPEC, mutually_exclusive=exclusive)
 
 
 if __name__ == "__main__":

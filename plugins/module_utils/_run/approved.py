@@ -18,7 +18,7 @@ EXPECTED_SPEC: dict[str, Any] = {"expected_plan": {"type": "raw"}}
 _SHOWN = 20
 
 
-def check_approved(params: Mapping[str, Any], plan: Plan | Mapping[str, Any], **result: Any) -> None:
+def check_approved(params: Mapping[str, Any], plan: Plan | Mapping[str, Any], /, **result: Any) -> None:
     """Errors: Failure with a line for each departure from the approved plan, OptionFailure for what is no plan."""
     given = params["expected_plan"]
     if given is None or given == "":

@@ -22,8 +22,9 @@ from .._plan.changes import compare, path_text
 from .._plan.golden import adopt_step, create_step, delete_step, upload_step
 from .._plan.plan import CREATE, DELETE, PATCH, Plan, Step
 from .._storage.reading import dig
+from .approved import EXPECTED_SPEC, check_approved
 from .clone_settings import read_clone_settings
-from .entry import Session
+from .entry import POLICY_SPEC, Session
 from .failures import Failure, OptionFailure, Refusal
 from .golden_retire import delete_golden, retire
 from .golden_site import Usage, View, look, read_usage
@@ -32,6 +33,29 @@ from .golden_wait import wait_for_goldens
 from .results import outcome, settled_by
 from .waiting import Golden
 
+GOLDEN_SPEC: dict[str, Any] = {
+    "schematicID": {"type": "str", "required": True},
+    "version": {"type": "str", "required": True},
+    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+    "imageFactoryURL": {"type": "str"},
+    "storage": {"type": "raw"},
+    "storageClass": {"type": "str"},
+    "certConfigMap": {"type": "str"},
+    "secretRef": {"type": "str", "no_log": False},
+    "checksum": {"type": "str"},
+    "src": {"type": "path"},
+    "upload_proxy_url": {"type": "str"},
+    "upload_ca_cert": {"type": "path"},
+    "upload_validate_certs": {"type": "bool", "default": True},
+    "recreate": {"type": "str", "choices": ["never", "stuck"], "default": "never"},
+    "when_free": {"type": "bool", "default": False},
+    "force_render": {"type": "bool", "default": False},
+    "wait": {"type": "bool", "default": True},
+    "wait_timeout": {"type": "int"},
+    "max_restarts": {"type": "int", "default": 3},
+    **POLICY_SPEC,
+    **EXPECTED_SPEC,
+}
 _CONFLICT_ATTEMPTS = 4
 
 
@@ -84,6 +108,7 @@ class _Present:
         if self.verdict.refused:
             raise Refusal(self.verdict, **outcome(Plan(), self.verdict, golden=self.described(self.view.golden)))
         self.plan = Plan(tuple(self._steps(making, sending)))
+        check_approved(params, self.plan, **outcome(self.plan, self.verdict, golden=self.described(self.view.golden)))
 
     def _case(self, making: bool) -> ImportCase:
         client, settings = self.session.client, self.wanted.settings or {}

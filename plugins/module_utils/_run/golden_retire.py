@@ -22,6 +22,7 @@ from .._plan.golden import CLAIM_KIND, delete_step
 from .._plan.plan import DELETE, Plan, Step
 from .._storage.reading import dig
 from .._usage.users import KINDS
+from .approved import check_approved
 from .entry import Session
 from .failures import Refusal, WaitFailure
 from .golden_site import read_usage, unreadable
@@ -53,6 +54,7 @@ def retire(session: Session, wanted: WantedGolden) -> dict[str, Any]:
         )
         if verdict.refused:
             raise Refusal(verdict, **{**shown, "golden": _described(wanted, "kept", case)})
+        check_approved(session.params, plan, **{**shown, "changed": False})
         if session.check_mode or not plan.steps:
             return shown
         try:
