@@ -30,8 +30,13 @@ class Failure(Exception):
 
 def configuration(runtime: Runtime, release: Object) -> str:
     """A digest of everything that makes a healthy release render again."""
+    return digest_of(release, inherited_values(runtime, release))
+
+
+def digest_of(release: Object, inherited: Object) -> str:
+    """The same with what the release inherits."""
     spec = release["spec"]
-    return digest([spec.get("values"), spec.get("chartRef"), spec.get("chart"), inherited_values(runtime, release)])
+    return digest([spec.get("values"), spec.get("chartRef"), spec.get("chart"), inherited])
 
 
 def force_request(release: Object) -> str | None:

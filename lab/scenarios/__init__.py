@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from lab.api import Api, ApiError
-from lab.scenarios import bigsite, goldens, retire, states
+from lab.scenarios import bigsite, goldens, manypools, retire, states
 from lab.scenarios.parts import Lab
 from lab.scenarios.waiting import Late
 
@@ -28,7 +28,8 @@ SCENARIOS: dict[str, Scenario] = {
     "two-defaults": states.two_defaults,
     "lost-golden": states.lost_golden,
     "class-mismatch": states.class_mismatch,
-    "thousand-pools": states.thousand_pools,
+    "thousand-pools": manypools.thousand_pools,
+    "ten-thousand-pools": manypools.ten_thousand_pools,
     "stuck-import": goldens.stuck_import,
     "retrying-import": goldens.retrying_import,
     "too-small": goldens.too_small,
@@ -65,7 +66,7 @@ def main(argv: Sequence[str]) -> int:
     arguments = parser.parse_args(argv)
     if arguments.list or arguments.name is None:
         for name in SCENARIOS:
-            print(f"{name:<18}{summary(name)}")
+            print(f"{name:<20}{summary(name)}")
         return 0 if arguments.list else 2
     begun = time.monotonic()
     try:

@@ -19,7 +19,7 @@ from lab.scenarios.store import store
 from lab.scenarios.waiting import until
 
 GOLDENS, TENANTS, DISKS_PER_TENANT = 200, 50, 100
-_SINCE = "2026-10-01T08:00:00Z"
+SINCE = "2026-10-01T08:00:00Z"
 _IMAGE, _CDI = "kubernetes-worker-image.cozystack.io", "cdi.kubevirt.io"
 
 
@@ -27,27 +27,27 @@ def schematic(index: int) -> str:
     return hashlib.sha256(f"lab big site {index}".encode()).hexdigest()
 
 
-def _stored(obj: Object) -> Object:
+def stored(obj: Object) -> Object:
     """With what the API server would add; the same in every lab."""
     meta = obj["metadata"]
     uid = uuid.uuid5(uuid.NAMESPACE_URL, f"{obj['kind']}/{meta.get('namespace')}/{meta['name']}")
-    obj["metadata"] = meta | {"uid": str(uid), "creationTimestamp": _SINCE, "generation": 1}
+    obj["metadata"] = meta | {"uid": str(uid), "creationTimestamp": SINCE, "generation": 1}
     return obj
 
 
-def _finished(disk: Object, annotations: dict[str, str]) -> Iterator[Object]:
+def finished(disk: Object, annotations: dict[str, str]) -> Iterator[Object]:
     """A disk that is whole, and its bound claim with its volume."""
-    disk = _stored(disk)
+    disk = stored(disk)
     meta, spec, words = disk["metadata"], disk["spec"], "Clone" if "pvc" in disk["spec"]["source"] else "Import"
     bound, running = ("True", "Bound", f"PVC {meta['name']} Bound"), ("False", "Completed", f"{words} Complete")
     values: dict[str, Any] = {"phase": "Succeeded", "progress": "100.0%", "claimName": meta["name"]}
     disk["status"] = status_of(disk, bound, running, **values)
     for condition in disk["status"]["conditions"]:
-        condition |= {"lastTransitionTime": _SINCE, "lastHeartbeatTime": _SINCE}
+        condition |= {"lastTransitionTime": SINCE, "lastHeartbeatTime": SINCE}
     reference = {"apiVersion": disk["apiVersion"], "kind": "DataVolume", "name": meta["name"], "uid": meta["uid"]}
     size, storage_class = spec["storage"]["resources"], spec["storage"]["storageClassName"]
     marks = {f"{_CDI}/storage.pod.phase": "Succeeded", f"{_CDI}/createdForDataVolume": meta["uid"]}
-    claim = _stored(
+    claim = stored(
         {
             "apiVersion": "v1",
             "kind": "PersistentVolumeClaim",
@@ -66,7 +66,7 @@ def _finished(disk: Object, annotations: dict[str, str]) -> Iterator[Object]:
     claim["spec"]["volumeName"] = volume_name
     claim["status"] = access | capacity | {"phase": "Bound"}
     reference = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "uid": claim["metadata"]["uid"]}
-    volume = _stored({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": volume_name}})
+    volume = stored({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": volume_name}})
     volume["spec"] = access | capacity | {"storageClassName": storage_class, "volumeMode": "Block"}
     volume["spec"] |= {"csi": {"driver": seed.DRIVER, "volumeHandle": volume_name}}
     volume["spec"] |= {"claimRef": reference | {"namespace": meta["namespace"], "name": meta["name"]}}
@@ -77,7 +77,7 @@ def _finished(disk: Object, annotations: dict[str, str]) -> Iterator[Object]:
 
 def _goldens(lab: Lab) -> Iterator[Object]:
     for index in range(GOLDENS):
-        yield from _finished(by_hand(lab, schematic(index), "replicated"), {})
+        yield from finished(by_hand(lab, schematic(index), "replicated"), {})
 
 
 def _workers() -> Iterator[Object]:
@@ -99,7 +99,7 @@ def _workers() -> Iterator[Object]:
             }
             done = {f"{_CDI}/clonePhase": "Succeeded", "k8s.io/CloneOf": "true"}
             # A volume per worker is left out: the lab's own bookkeeping looks at all volumes for each claim.
-            yield from list(_finished(disk, done))[:2]
+            yield from list(finished(disk, done))[:2]
 
 
 async def big_site(api: Api, lab: Lab) -> None:

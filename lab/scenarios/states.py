@@ -4,16 +4,12 @@
 from __future__ import annotations
 
 from lab import seed
-from lab.api import Api, Object, key_of
-from lab.apps_api.apps import APPS, to_release
-from lab.controllers.releases import FINALIZER
-from lab.kinds import KINDS
+from lab.api import Api, Object
 from lab.scenarios import parts
 from lab.scenarios.parts import Lab
-from lab.scenarios.waiting import Seen, condition, healthy, object_until, phase, until
+from lab.scenarios.waiting import Seen, condition, object_until, phase, until
 
 MISSING_SCHEMATIC = "badc0de" + "0" * 57
-TENANTS, POOLS_PER_TENANT = 50, 20
 _BUILTIN = {"instanceType": "u1.medium", "osImage": {"builtin": {}}}
 
 
@@ -140,57 +136,4 @@ async def _moved(api: Api, storage_class: str) -> None:
         parts.golden(),
         lambda disk: there(disk) and phase(disk) == "Succeeded",
         f"Succeeded on {storage_class}",
-    )
-
-
-def _release(kind: str, namespace: str, name: str, spec: dict[str, object]) -> Object:
-    metadata = {"name": name, "namespace": namespace}
-    release = to_release(APPS[KINDS[kind].plural], namespace, {"metadata": metadata, "spec": spec})
-    release["metadata"]["finalizers"] = [FINALIZER]  # helm-controller would put it there with one more write
-    return release
-
-
-def _thousand() -> list[Object]:
-    """Twenty pools per tenant, every second one on the golden image, none with workers."""
-    found = []
-    for tenant in range(TENANTS):
-        namespace = f"tenant-t{tenant:02}"
-        for index in range(POOLS_PER_TENANT):
-            spec: dict[str, object] = {"cluster": "main", "minReplicas": 0, "maxReplicas": 3}
-            spec |= {"osImage": {"builtin": {}}} if index % 2 else {}
-            found.append(_release("KubernetesNodes", namespace, f"main-p{index:02}", spec))
-    return found
-
-
-async def _create_missing(api: Api, releases: list[Object]) -> None:
-    known = {key_of(one) for one in await api.list("HelmRelease")}
-    await parts.together(16, *(api.create(one) for one in releases if key_of(one) not in known))
-
-
-async def thousand_pools(api: Api, lab: Lab) -> None:
-    """1,000 pools without workers in 50 tenants, half of them on the default golden image"""
-    await parts.base(api, lab)
-    await enable(api, lab, parts.catalog(lab))
-    await parts.golden_ready(api)
-    names = [f"t{tenant:02}" for tenant in range(TENANTS)]
-    tenants = [_release("Tenant", parts.ROOT, name, {"resourceQuotas": {}}) for name in names]
-    await _create_missing(api, tenants)
-    spaces = {("", f"tenant-{name}") for name in names}
-    await until(api, "50 tenant namespaces", ["Namespace"], lambda seen: spaces <= seen["Namespace"].objects.keys())
-    clusters = [_release("Kubernetes", f"tenant-{name}", "main", {"version": "v1.35"}) for name in names]
-    pools = _thousand()
-    await _create_missing(api, clusters)
-    await _create_missing(api, pools)
-    keys = [(one["metadata"]["namespace"], one["metadata"]["name"]) for one in (*clusters, *pools)]
-
-    def left(seen: Seen) -> list[tuple[str, str]]:
-        return [key for key in keys if not healthy(seen["HelmRelease"].get(*key))]
-
-    await until(
-        api,
-        "1,000 pool releases healthy",
-        ["HelmRelease"],
-        lambda seen: not left(seen),
-        300.0,
-        lambda seen: f"{len(left(seen))} are not, for instance {left(seen)[:3]}",
     )

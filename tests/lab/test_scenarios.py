@@ -14,7 +14,8 @@ import pytest
 from lab import seed
 from lab.api import Api
 from lab.instance import Options
-from lab.scenarios import SCENARIOS, main, parts, states, summary
+from lab.ledger import Ledger
+from lab.scenarios import SCENARIOS, main, manypools, parts, states, summary
 from lab.scenarios.waiting import Late, condition, object_until, phase, until
 from tests.lab.conftest import Lab, shared_lab
 from tests.lab.helpers import Bench, live, raw
@@ -203,20 +204,29 @@ async def _without_pool(bench: Bench) -> None:
 
 
 @lab_test
-def test_thousand_pools_shrunk(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three tenants with four pools go the same way as fifty with twenty."""
-    monkeypatch.setattr(states, "TENANTS", 3)
-    monkeypatch.setattr(states, "POOLS_PER_TENANT", 4)
+def test_many_pools_shrunk(lab: Any) -> None:
+    """Three tenants with four pools go the same way as fifty with twenty; the controllers agree with what they find."""
 
-    async def body() -> list[dict[str, Any]]:
+    async def body() -> tuple[list[dict[str, Any]], str]:
         async with Api(lab.home / "kubeconfig", "lab-test") as api:
+            here = parts.Lab.at(lab.home)
             for _ in range(2):
-                await states.thousand_pools(api, parts.Lab.at(lab.home))
-            return await api.list("KubernetesNodes")
+                await manypools.many_pools(api, here, 3, 4)
+            mark = Ledger(lab.home / "audit.log").mark()
+            pool = {"cluster": "main", "minReplicas": 0, "maxReplicas": 5}
+            await parts.pool(api, "tenant-t02", "main", "p03", pool)
+            return await api.list("KubernetesNodes"), mark
 
-    pools = [one for one in asyncio.run(body()) if one["metadata"]["name"].startswith("main-p")]
-    assert len(pools) == 12
-    assert sum("builtin" in (one["spec"].get("osImage") or {}) for one in pools) == 6
+    pools, mark = asyncio.run(body())
+    mine = [one for one in pools if one["metadata"]["name"].startswith("main-p")]
+    assert len(mine) == 12
+    assert sum("builtin" in (one["spec"].get("osImage") or {}) for one in mine) == 6
+    assert all(one["status"]["conditions"][-1]["type"] == "WorkloadsReady" for one in mine)
+    writes = Ledger(lab.home / "audit.log").since(mark).writes()
+    assert {one.name for one in writes if one.resource == "machinedeployments.cluster.x-k8s.io"} == {
+        "kubernetes-main-p03"
+    }
+    assert not [one for one in writes if one.verb == "create"], "nothing was missing"
 
 
 @lab_test
