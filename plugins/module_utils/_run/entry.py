@@ -62,7 +62,7 @@ def run_module(job: Job, argument_spec: Mapping[str, Any], **kwargs: Any) -> Non
                 f"the certificate of {transport.host} is not verified; give a CA (ca_cert, K8S_AUTH_SSL_CA_CERT)"
             )
         reporter = Reporter(file_writer(os.environ))
-        client = Client(transport, note=reporter.say)
+        client = Client(transport, note=lambda text: reporter.tell(text, text))
         return job(Session(module.params, client, module.check_mode, module.warn, reporter))
 
     _run(work, {**connection_argument_spec(), **argument_spec}, "kubernetes", kwargs)
