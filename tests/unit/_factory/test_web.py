@@ -175,6 +175,7 @@ def closed_port() -> int:
         (f"http://127.0.0.1:{closed_port()}/", "refused"),
         ("http://127.0.0.1:99999999/", "address"),
     ],
+    ids=["name", "closed port", "no port"],
 )
 def test_no_answer(url: str, kind: str) -> None:
     with pytest.raises(NoAnswer) as caught:

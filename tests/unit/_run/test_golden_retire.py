@@ -25,7 +25,13 @@ POOL = {
     "metadata": {"name": "shop-md0", "namespace": "tenant-a"},
     "spec": {"cluster": "shop", "osImage": {"builtin": {}}, "talos": {"schematicID": "aa", "version": "v1.13.6"}},
 }
-OPTIONS: dict[str, Any] = {"refuse_on": [], "accept": [], "when_free": False, "force_render": False, "expected_plan": None}
+OPTIONS: dict[str, Any] = {
+    "refuse_on": [],
+    "accept": [],
+    "when_free": False,
+    "force_render": False,
+    "expected_plan": None,
+}
 
 
 class Site:
