@@ -59,6 +59,7 @@ SNAPSHOT_CLASS = Resource(
     "VolumeSnapshotClass", "snapshot.storage.k8s.io/v1", "volumesnapshotclasses", namespaced=False
 )
 MACHINE_DEPLOYMENT = Resource("MachineDeployment", _CLUSTER_API, "machinedeployments")
+MACHINE = Resource("Machine", _CLUSTER_API, "machines")
 MACHINE_SET = Resource("MachineSet", _CLUSTER_API, "machinesets")
 MACHINE_TEMPLATE = Resource(
     "KubevirtMachineTemplate", "infrastructure.cluster.x-k8s.io/v1alpha1", "kubevirtmachinetemplates"
