@@ -30,7 +30,7 @@ lint:
 bench:
 	@$(PYTHON) tools/setup.py lab test
 	@$(VENV_PYTHON) bench/guards.py
-	@$(VENV_PYTHON) bench/run.py
+	@$(VENV_PYTHON) bench/pools.py $(BENCH_ARGS)
 
 lab:
 	@$(PYTHON) tools/setup.py lab

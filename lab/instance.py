@@ -23,7 +23,7 @@ from lab.api import Api, ApiError
 from lab.processes import Process, ProcessDied
 
 CONTROLLERS = ("operator", "releases", "workers", "cdi", "apps", "images")
-_MARKER = "lab.lock"
+MARKER = "lab.lock"
 _READY_SECONDS, _CONTROLLERS_SECONDS, _PORT_ATTEMPTS = 60.0, 30.0, 4
 
 Say = Callable[[str], None]
@@ -63,7 +63,7 @@ def described(home: Path) -> dict[str, Any] | None:
 def locked(home: Path, say: Say) -> Iterator[None]:
     """One command at a time per home; the kernel frees the lock of a killed one."""
     _claim(home)
-    with (home / _MARKER).open("a") as handle:
+    with (home / MARKER).open("a") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -76,7 +76,7 @@ def _claim(home: Path) -> None:
     """A home is empty or was made by us: `up` deletes folders named etcd and volumes in it."""
     if home.exists() and not home.is_dir():
         raise LabError(f"{home} is not a folder")
-    if home.is_dir() and not (home / _MARKER).exists() and any(home.iterdir()):
+    if home.is_dir() and not (home / MARKER).exists() and any(home.iterdir()):
         raise LabError(f"{home} holds other files and is no lab home; choose an empty or new folder")
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
 
@@ -242,7 +242,7 @@ def _save(home: Path, about: dict[str, Any], running: list[Process], ready: bool
 
 def down(home: Path, say: Say) -> None:
     """Stop this home's processes; logs and audit log stay. Nothing to stop is fine."""
-    if not (home / _MARKER).exists():
+    if not (home / MARKER).exists():
         say(f"no lab in {home}")
         return
     with locked(home, say):

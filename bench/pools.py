@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What work on many pools costs, beside kubectl and kubernetes.core doing the same in the same run.
+
+python bench/pools.py [--runs N] [--pools 1000|10000|all]
+
+Writes .lab/bench.json and prints a Markdown table (bench/figures.py puts it into README.md). Exit code 1 when a promise is not
+kept; the promises are about 1,000 and 10,000 pools, fewer are a quick look at whether everything works.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import platform
+import statistics
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from importlib.metadata import version
+
+from bench import figures
+from bench.contenders import (
+    LOOP,
+    BenchError,
+    Contender,
+    CoreList,
+    CoreLoop,
+    Cost,
+    Kubectl,
+    Product,
+    Report,
+    kubernetes_core_version,
+    module_cost,
+    probe,
+)
+from bench.site import MeasuredSite, measured_site, options
+from lab import binaries, instance
+
+SIZES = (1000, 10000)
+_MANY = 1000  # above, one run tells enough, and the others are asked for nothing but the first work
+_POOLS_PATH = "/apis/apps.cozystack.io/v1alpha1/kubernetesnodeses"
+
+
+class Bench:
+    """All works on one site. Pools change from work to work, so that each run has something to do."""
+
+    def __init__(self, site: MeasuredSite, folder: Path, runs: int) -> None:
+        self.site, self.folder = site, folder
+        self.runs = runs if site.pools <= _MANY else 1
+        self._most = 3
+
+    def measured(self) -> dict[str, Any]:
+        """What .lab/bench.json says about a site."""
+        small, site = self.site.pools <= _MANY, self.site
+        works: dict[str, dict[str, Any]] = {"nothing": {}, "one": {}, "hundred": {}, "report": {}}
+        # kubectl first: pools that somebody else changed would get its annotation anew.
+        self._works(works, "kubectl", Kubectl(site, self.folder), self.runs, changes=small)
+        raw = probe("raw", site.kubeconfig, _POOLS_PATH, "7")
+        self._works(works, "product", Product(site, self.folder), self.runs, changes=True)
+        works["report"]["product"] = self._median(Report(site, self.folder), self.runs, 0)
+        module = {
+            "nothing": self._module("node_pools", {"pools": [options(one) for one in site.manifests], "wait": "none"}),
+            "report": self._module("node_pools_info", {}),
+        }
+        self._works(works, "k8s_list", CoreList(site, self.folder), 1, changes=small)
+        loop = self._median(CoreLoop(site, self.folder), 1, 0)
+        works["nothing"]["k8s_loop"] = scaled(loop, min(LOOP, site.pools), site.pools)
+        return {
+            "pools": site.pools,
+            "tenants": site.tenants,
+            "runs": self.runs,
+            "fill_seconds": round(site.fill_seconds, 1),
+            "raw_list_seconds": statistics.median(raw["seconds"]),
+            "raw_list_bytes": raw["bytes"],
+            "works": works,
+            "module": module,
+        }
+
+    def _works(
+        self, works: dict[str, dict[str, Any]], name: str, contender: Contender, runs: int, changes: bool
+    ) -> None:
+        for work, count in (("nothing", 0), ("one", 1), ("hundred", min(100, self.site.pools))):
+            if changes or not count:
+                works[work][name] = self._median(contender, runs, count)
+
+    def _median(self, contender: Contender, runs: int, changes: int) -> dict[str, Any]:
+        costs: list[Cost] = []
+        for _ in range(runs):
+            self._most += 1
+            self.site.change(changes, self._most)
+            costs.append(contender.run(changes))
+        found = median(costs)
+        print(f"bench: {type(contender).__name__}, {changes} changed: {found['seconds']} s", file=sys.stderr)
+        return found
+
+    def _module(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        found = [module_cost(self.site, self.folder, name, arguments) for _ in range(self.runs)]
+        return {key: round(statistics.median(one[key] for one in found), 3) for key in found[0]}
+
+
+def median(costs: Sequence[Cost]) -> dict[str, Any]:
+    """Field by field; ``runs`` says of how many."""
+    names = [field.name for field in dataclasses.fields(Cost)]
+    found = {name: round(statistics.median(getattr(one, name) for one in costs), 3) for name in names}
+    return found | {"runs": len(costs)}
+
+
+def scaled(one: dict[str, Any], measured: int, pools: int) -> dict[str, Any]:
+    """The cost of a loop over all pools from one over some; memory does not grow."""
+    factor = pools / measured
+    grown = {name: round(one[name] * factor, 3) for name in ("seconds", "requests", "writes")}
+    return (
+        one | grown | {"requests": round(grown["requests"]), "writes": round(grown["writes"]), "scaled_from": measured}
+    )
+
+
+def machine() -> dict[str, Any]:
+    kubectl = ".".join(str(number) for number in binaries.kubectl_version(binaries.kubectl(print)))
+    return {
+        "cores": os.cpu_count(),
+        "load": round(os.getloadavg()[0], 2),
+        "python": platform.python_version(),
+        "ansible_core": version("ansible-core"),
+        "kubectl": kubectl,
+        "kubernetes_core": kubernetes_core_version(),
+    }
+
+
+@contextmanager
+def _bench(pools: int, runs: int) -> Iterator[Bench]:
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        home, scratch = Path(folder) / "lab", Path(folder) / "scratch"
+        scratch.mkdir()
+        with measured_site(home, pools) as site:
+            print(
+                f"bench: {site.pools} pools in {site.tenants} tenants made in {site.fill_seconds:.1f} s",
+                file=sys.stderr,
+            )
+            yield Bench(site, scratch, runs)
+
+
+def measure(sizes: Sequence[int], runs: int, command: str) -> dict[str, Any]:
+    """The content of .lab/bench.json. Errors: BenchError, and those of the lab."""
+    found: dict[str, Any] = {"command": command, "machine": machine(), "sites": {}}
+    for pools in sizes:
+        with _bench(pools, runs) as bench:
+            found["sites"][str(pools)] = bench.measured()
+    sites = {int(pools): site for pools, site in found["sites"].items()}
+    found["ratios"] = {str(pools): figures.ratios(site) for pools, site in sites.items()}
+    found["targets"] = [target.as_dict() for target in figures.targets(sites)]
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--runs", type=int, default=3, help="runs of each work, up to 1,000 pools (default: 3)")
+    parser.add_argument(
+        "--pools", default="all", help="how many pools: a number, or all for 1,000 and 10,000 (default)"
+    )
+    arguments = parser.parse_args()
+    sizes = SIZES if arguments.pools == "all" else (int(arguments.pools),)
+    command = f"python bench/pools.py --pools {arguments.pools} --runs {arguments.runs}"
+    try:
+        found = measure(sizes, arguments.runs, command)
+    except BenchError as error:
+        sys.exit(f"bench: {error}")
+    figures.LAST.parent.mkdir(exist_ok=True)
+    (figures.LAST.parent / instance.MARKER).touch()  # still a lab's home, as `make lab` wants it
+    figures.LAST.write_text(json.dumps(found, indent=2) + "\n")
+    print(figures.table(found))
+    missed = [target["text"] for target in found["targets"] if not target["met"]]
+    if missed:
+        sys.exit(f"bench: missed: {'; '.join(missed)}")
+
+
+if __name__ == "__main__":
+    main()
