@@ -44,7 +44,11 @@ class Client:
         sleep: Callable[[float], None] = time.sleep,
         note: Callable[[str], None] = lambda text: None,
     ) -> None:
-        self._transport, self._attempts, self._sleep, self._note = transport, attempts, sleep, note
+        self._transport, self._attempts, self._sleep, self.note = transport, attempts, sleep, note
+
+    def once(self) -> Client:
+        """The same connection for somebody who tries again and tells of it himself."""
+        return Client(self._transport, attempts=1, sleep=self._sleep)
 
     def _delay(self, attempt: int, answer: Answer | None) -> float:
         """Seconds: what Retry-After says (at most 30), else 0.2, 0.4, 0.8 ... with jitter."""
@@ -82,7 +86,7 @@ class Client:
                 if last or answer.status not in again:
                     raise failure
                 trouble = failure.cause
-            self._note(f"{verb} {subject}: {trouble}; trying again ({attempt + 2} of {self._attempts})")
+            self.note(f"{verb} {subject}: {trouble}; trying again ({attempt + 2} of {self._attempts})")
             self._sleep(self._delay(attempt, answer))
         raise AssertionError("unreachable")  # the loop returns or raises
 

@@ -11,56 +11,108 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 from .client import Client
 from .errors import KubeError
 from .resources import Resource
 
-Objects = dict[tuple[str, str], dict[str, Any]]  # (namespace, name) -> object
+Objects = dict[tuple[str, str], Any]  # (namespace, name) -> object, as the target's parse made it
 # A watch that gives no sign for this long is opened anew: load balancers drop idle streams silently.
 _WATCH_SECONDS = 240.0
-_AGAIN_SECONDS = 1.0
+_AGAIN_SECONDS, _AGAIN_AT_MOST = 1.0, 5.0
 _IDLE_SECONDS = 5.0
+_RIGHTS = (401, 403, 404)
 
 
 @dataclass(frozen=True)
 class Target:
-    """What to observe: one kind, one namespace or all."""
+    """What to observe: one kind, one namespace or all. ``parse`` makes the typed object once per change; None drops it."""
 
     resource: Resource
     namespace: str | None = None
     selector: str | None = None
+    parse: Callable[[dict[str, Any]], Any] | None = None
 
 
-def _key(obj: Mapping[str, Any]) -> tuple[str, str]:
-    metadata = obj.get("metadata") or {}
-    return str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
+class Change(NamedTuple):
+    """``event`` is LIST (payload: all raw items), ADDED, MODIFIED, DELETED (one raw item) or ERROR (a KubeError)."""
+
+    target: Target
+    event: str
+    payload: Any
+
+
+class News(Protocol):
+    """Where changes come from, and the time that passes meanwhile. One per wait."""
+
+    def now(self) -> float:
+        """Seconds on a clock that only goes forward."""
+
+    def begin(self, client: Client, targets: Sequence[Target]) -> None: ...
+
+    def take(self, seconds: float) -> list[Change]:
+        """What has changed, as soon as anything has; empty after that many seconds without."""
+
+    def end(self) -> None: ...
+
+
+class LiveNews:
+    """The API server's own: one thread lists and watches each target."""
+
+    def __init__(self) -> None:
+        self._changes: queue.SimpleQueue[Change] = queue.SimpleQueue()
+        self._stop = threading.Event()
+
+    def now(self) -> float:
+        return time.monotonic()
+
+    def begin(self, client: Client, targets: Sequence[Target]) -> None:
+        for target in targets:
+            _Feed(client.once(), target, self._changes, self._stop).start()
+
+    def take(self, seconds: float) -> list[Change]:
+        try:
+            found = [self._changes.get(timeout=seconds)]
+        except queue.Empty:
+            return []
+        while not self._changes.empty():
+            found.append(self._changes.get_nowait())
+        return found
+
+    def end(self) -> None:
+        self._stop.set()
 
 
 class _Feed(threading.Thread):
     """Lists and watches one target for ever, putting changes on a queue, until told to stop."""
 
-    def __init__(self, client: Client, target: Target, changes: queue.SimpleQueue[Any], stop: threading.Event) -> None:
+    def __init__(self, client: Client, target: Target, changes: queue.SimpleQueue[Change], stop: threading.Event):
         super().__init__(daemon=True)
         self.client, self.target, self.changes, self.halt = client, target, changes, stop
 
     def run(self) -> None:
+        pause = _AGAIN_SECONDS
         while not self.halt.is_set():
             started = time.monotonic()
             try:
                 self._once()
+                pause = _AGAIN_SECONDS
             except KubeError as error:
-                self.changes.put((self.target, "ERROR", error))
+                self._failed(error)
+                pause = min(pause * 2, _AGAIN_AT_MOST) if error.verb == "list" else _AGAIN_SECONDS
             except Exception as error:  # noqa: BLE001 (a feed that died silently would look like a wait without news)
-                self.changes.put((self.target, "ERROR", KubeError("watch", self.target.resource.kind, repr(error))))
-            if time.monotonic() - started < _AGAIN_SECONDS:
-                self.halt.wait(_AGAIN_SECONDS)
+                self._failed(KubeError("list", self.target.resource.kind, repr(error)))
+            if time.monotonic() - started < pause:
+                self.halt.wait(pause)
+
+    def _failed(self, error: KubeError) -> None:
+        self.changes.put(Change(self.target, "ERROR", error))
 
     def _once(self) -> None:
         target = self.target
         answer = self.client.listing(target.resource, target.namespace, target.selector)
-        self.changes.put((target, "LIST", {_key(item): item for item in answer["items"]}))
+        self.changes.put(Change(target, "LIST", answer["items"]))
         version = str((answer.get("metadata") or {}).get("resourceVersion") or "0")
         if self.halt.is_set():
             return
@@ -70,7 +122,7 @@ class _Feed(threading.Thread):
             if self.halt.is_set():
                 return
             if event != "BOOKMARK":
-                self.changes.put((target, event, obj))
+                self.changes.put(Change(target, event, obj))
 
 
 def observe(
@@ -78,46 +130,81 @@ def observe(
     targets: Sequence[Target],
     judge: Callable[[Mapping[Target, Objects]], bool],
     seconds: float,
-    clock: Callable[[], float] = time.monotonic,
+    news: News | None = None,
+    note: Callable[[str], None] | None = None,
 ) -> bool:
     """True when ``judge`` says so, False when the time is over.
 
     It is asked once all targets are listed, after every change, and every few seconds while nothing changes, since some
     states count as trouble only after a while. What it raises ends the wait. Rights are not waited for: a 401, 403 or
-    404 of a target is raised.
+    404 of a target is raised. An API server that is away otherwise is told to ``note`` (once, and once that it is back)
+    and waited for; when it never answered at all, what it said last is raised at the end.
     """
-    changes: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    stop = threading.Event()
-    state: dict[Target, Objects] = {}
-    deadline = clock() + seconds
-    for target in targets:
-        _Feed(client, target, changes, stop).start()
+    source: News = LiveNews() if news is None else news
+    view = _View(targets, note or client.note)
+    deadline = source.now() + seconds
+    source.begin(client, targets)
     try:
         while True:
-            left = deadline - clock()
+            left = deadline - source.now()
             if left <= 0:
+                if not view.complete and view.last_error is not None:
+                    raise view.last_error
                 return False
-            try:
-                found = [changes.get(timeout=min(left, _IDLE_SECONDS))]
-                while not changes.empty():
-                    found.append(changes.get_nowait())
-            except queue.Empty:
-                found = []
-            for target, event, payload in found:
-                _take(state, target, event, payload)
-            if len(state) == len(targets) and judge(state):
+            for change in source.take(min(left, _IDLE_SECONDS)):
+                view.take(change)
+            if view.complete and judge(view.state):
                 return True
     finally:
-        stop.set()
+        source.end()
 
 
-def _take(state: dict[Target, Objects], target: Target, event: str, payload: Any) -> None:
-    if event == "ERROR":
-        if payload.status in (401, 403, 404):
-            raise payload
-    elif event == "LIST":
-        state[target] = payload
-    elif event == "DELETED":
-        state[target].pop(_key(payload), None)
-    else:
-        state[target][_key(payload)] = payload
+class _View:
+    """The targets as they were last seen, and which of them cannot be read at the moment."""
+
+    def __init__(self, targets: Sequence[Target], note: Callable[[str], None]) -> None:
+        self.state: dict[Target, Objects] = {}
+        self.last_error: KubeError | None = None
+        self._targets, self._note = targets, note
+        self._away: set[Target] = set()
+
+    @property
+    def complete(self) -> bool:
+        return len(self.state) == len(self._targets)
+
+    def take(self, change: Change) -> None:
+        target, event, payload = change
+        if event == "ERROR":
+            self._failed(target, payload)
+        elif event == "LIST":
+            parsed = {_key(item): _parsed(target, item) for item in payload}
+            self.state[target] = {key: item for key, item in parsed.items() if item is not None}
+            if self._away:
+                self._away.discard(target)
+                if not self._away:
+                    self._note("the API server answers again")
+        else:
+            item = None if event == "DELETED" else _parsed(target, payload)
+            if item is None:
+                self.state[target].pop(_key(payload), None)
+            else:
+                self.state[target][_key(payload)] = item
+
+    def _failed(self, target: Target, error: KubeError) -> None:
+        if error.status in _RIGHTS:
+            raise error
+        self.last_error = error
+        # A watch that breaks or is too old is followed by a list; that one tells whether anything is wrong.
+        if error.verb == "list":
+            if not self._away:
+                self._note(f"{error}; waiting for the API server to answer again")
+            self._away.add(target)
+
+
+def _parsed(target: Target, item: dict[str, Any]) -> Any:
+    return item if target.parse is None else target.parse(item)
+
+
+def _key(obj: Mapping[str, Any]) -> tuple[str, str]:
+    metadata = obj.get("metadata") or {}
+    return str(metadata.get("namespace") or ""), str(metadata.get("name") or "")

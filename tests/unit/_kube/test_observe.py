@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,7 +11,8 @@ from ansible_collections.cozystack.worker_image.plugins.module_utils._kube.error
 from ansible_collections.cozystack.worker_image.plugins.module_utils._kube.observe import Objects, Target, observe
 from ansible_collections.cozystack.worker_image.plugins.module_utils._kube.resources import PACKAGE
 
-from tests.unit._kube.scripted import Scripted, answer
+from tests.unit._kube.script import NOBODY, Script
+from tests.unit._kube.scripted import Scripted, answer, refused
 
 TARGET = Target(PACKAGE)
 
@@ -67,3 +69,70 @@ def test_time_over_is_false() -> None:
             yield from ()
 
     assert run(Endless(listed(item("a"))), seconds=0.2) is False
+
+
+def test_objects_are_parsed_once_per_change_and_none_is_dropped() -> None:
+    parsed: list[str] = []
+
+    def parse(obj: dict[str, Any]) -> bool | None:
+        parsed.append(obj["metadata"]["name"])
+        return None if obj["metadata"]["name"] == "other" else obj["ready"]
+
+    target, asked = Target(PACKAGE, parse=parse), []
+
+    def judge(state: Mapping[Target, Objects]) -> bool:
+        asked.append(dict(state[target]))
+        return bool(state[target]) and all(state[target].values())
+
+    news = Script(
+        (0, target, "LIST", [item("a"), item("other")]),
+        (60, target, "ADDED", item("b", True)),
+        (90, target, "MODIFIED", item("a", True)),
+    )
+    assert observe(NOBODY, [target], judge, 3600, news)
+    assert parsed == ["a", "other", "b", "a"]
+    assert len(asked) > 4
+    assert asked[-1] == {("", "a"): True, ("", "b"): True}
+
+
+def test_forty_minutes_pass_in_no_time() -> None:
+    started, news = (
+        time.monotonic(),
+        Script((0, TARGET, "LIST", [item("a")]), (2400, TARGET, "MODIFIED", item("a", True))),
+    )
+    assert observe(NOBODY, [TARGET], all_ready, 3600, news)
+    assert (news.now(), news.ended) == (2400, True)
+    assert time.monotonic() - started < 1
+
+
+AWAY = KubeError("list", "Package", "cannot connect")
+
+
+def test_an_api_server_that_is_away_is_told_once_and_waited_for() -> None:
+    said: list[str] = []
+    news = Script(
+        (0, TARGET, "LIST", [item("a")]),
+        (5, TARGET, "ERROR", KubeError("watch", "Package", "too old", 410)),
+        *[(6 + second, TARGET, "ERROR", AWAY) for second in range(200)],
+        (300, TARGET, "LIST", [item("a", True)]),
+    )
+    assert observe(NOBODY, [TARGET], all_ready, 3600, news, said.append)
+    assert said == [
+        "Failed to list Package: cannot connect; waiting for the API server to answer again",
+        "the API server answers again",
+    ]
+
+
+def test_one_that_never_answers_is_named_at_the_end() -> None:
+    news = Script(*[(second, TARGET, "ERROR", AWAY) for second in range(100)])
+    with pytest.raises(KubeError, match="cannot connect"):
+        observe(NOBODY, [TARGET], all_ready, 60, news, lambda text: None)
+    assert news.now() == 60
+
+
+def test_the_feed_tries_again_by_itself() -> None:
+    said: list[str] = []
+    transport = Scripted(refused(), answer(503), listed(item("a", True)))
+    client = Client(transport, sleep=lambda _: None, note=said.append)
+    assert observe(client, [TARGET], all_ready, 20)
+    assert len(said) == 2
