@@ -22,10 +22,10 @@ from .entry import Session
 from .failures import WaitFailure
 from .waiting import Golden, goldens, hopeless, pending_text
 
-VOLUMES = Target(DATA_VOLUME, GOLDEN_NAMESPACE)
-CLAIMS = Target(CLAIM, GOLDEN_NAMESPACE)
-PODS = Target(POD, GOLDEN_NAMESPACE)
-EVENTS = Target(EVENT, GOLDEN_NAMESPACE)
+VOLUMES = Target(DATA_VOLUME, GOLDEN_NAMESPACE, parse=DataVolume.from_api)
+CLAIMS = Target(CLAIM, GOLDEN_NAMESPACE, parse=Claim.from_api)
+PODS = Target(POD, GOLDEN_NAMESPACE, parse=Pod.from_api)
+EVENTS = Target(EVENT, GOLDEN_NAMESPACE, parse=Event.from_api)
 
 # An image of a few hundred MB is fetched and unpacked within minutes; what is slower than this per GiB of the golden is stuck.
 _BASE_SECONDS, _SECONDS_PER_GIB = 600.0, 120.0
@@ -62,18 +62,20 @@ class GoldenWatch:
     ) -> None:
         self.session, self.names, self.limit, self.clock = session, tuple(names), max_restarts, clock
         self.found: list[Golden] = []
-        self._started = clock()
-        self._since: dict[str, _Since] = {}
+        # What the runs before this one have seen counts: the wait may be one of several slices.
+        now, patience = clock(), session.patience
+        self._started = now - patience.waited
+        self._since = {name: _Since(state, now - seconds) for name, (state, seconds) in patience.since.items()}
 
     def look(self, state: Mapping[Target, Objects]) -> list[Golden]:
         """The goldens as they are now. Errors: WaitFailure when one of them will not become ready by waiting."""
         now = self.clock()
         self.found = goldens(
             self.names,
-            [DataVolume.from_api(item) for item in state[VOLUMES].values()],
-            [Claim.from_api(item) for item in state[CLAIMS].values()],
-            [Pod.from_api(item) for item in state.get(PODS, {}).values()],
-            [Event.from_api(item) for item in state.get(EVENTS, {}).values()],
+            state[VOLUMES].values(),
+            state[CLAIMS].values(),
+            state.get(PODS, {}).values(),
+            state.get(EVENTS, {}).values(),
             time.time(),
             self.limit,
         )
@@ -99,8 +101,9 @@ class GoldenWatch:
         lines = []
         for golden in self.found:
             if not golden.state.ready:
-                since = self._since.get(golden.name)
-                seconds = now - since.moment if since else 0.0
+                since = self._since[golden.name]
+                seconds = now - since.moment
+                self.session.patience.since[golden.name] = (since.state, seconds)
                 seen = ", ".join(f"{key} {value}" for key, value in golden.state.evidence.items() if key != "age")
                 reason = f" ({golden.state.reason})" if golden.state.reason else ""
                 lines.append(
@@ -124,17 +127,18 @@ def wait_for_goldens(
     Without ``seconds`` the time follows from the goldens' size. Pods and events help to tell causes; without the right to read them the
     wait goes on with what the DataVolumes say.
     """
-    watch = GoldenWatch(session, names, max_restarts)
+    news = session.news()
+    watch = GoldenWatch(session, names, max_restarts, news.now)
 
     def judge(state: Mapping[Target, Objects]) -> bool:
         found = watch.look(state)
         watch.tell()
         return all(golden.state.ready for golden in found)
 
-    limit = float(seconds) if seconds else default_seconds(_sizes(session, names))
-    if not observe(session.client, targets(session), judge, limit):
+    limit = float(seconds) if seconds else session.patience.share(default_seconds(_sizes(session, names)))
+    if not observe(session.client, targets(session), judge, limit, news, session.reporter.say):
         raise WaitFailure(
-            f"Timed out after {limit:g} s waiting for goldens: {watch.last_seen()}",
+            f"Timed out after {session.patience.spent(limit)} s waiting for goldens: {watch.last_seen()}",
             goldens=[golden.as_dict() for golden in watch.found],
             timed_out=True,
         )

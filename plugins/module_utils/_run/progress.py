@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 # Set by the action plugin, which shows the lines of this file while the module runs on the same machine.
 VARIABLE = "COZYSTACK_WORKER_IMAGE_PROGRESS"
@@ -23,11 +24,14 @@ class Reporter:
     A state that passes within a second of the last line is not worth one; whoever waits tells again soon.
     """
 
-    def __init__(self, write: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, write: Callable[[str], None], clock: Callable[[], float] = time.monotonic, waited: float = 0.0
+    ) -> None:
         self._write, self._clock = write, clock
         self._state: str | None = None
         self._text = ""
-        self._said = self._began = clock()
+        self._said = clock()
+        self._began = self._said - waited
 
     def tell(self, state: str, text: str) -> None:
         now = self._clock()
@@ -54,9 +58,9 @@ def file_writer(environ: Mapping[str, str]) -> Callable[[str], None]:
     path = environ.get(VARIABLE, "")
 
     def write(line: str) -> None:
-        # The file belongs to the action plugin: it is never created here.
+        # The file belongs to the action plugin: it is never created here. Nothing fails because nobody can read of it.
         if path and os.path.exists(path):
-            with open(path, "a", encoding="utf-8") as file:
+            with suppress(OSError), open(path, "a", encoding="utf-8") as file:
                 file.write(line.replace("\n", " ") + "\n")
 
     return write
