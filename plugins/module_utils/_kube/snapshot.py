@@ -36,11 +36,15 @@ class Scope:
 
 @dataclass
 class Snapshot:
-    """Lists as read. ``unread`` tells why a kind is not there: no right, or no such API."""
+    """Lists as read. ``unread`` tells why a kind is not there: no right, or no such API.
+
+    ``partial`` are kinds of which only the fall-back namespaces could be read.
+    """
 
     client: Client
     lists: dict[Resource, Items] = field(default_factory=dict)
     unread: dict[Resource, KubeError] = field(default_factory=dict)
+    partial: set[Resource] = field(default_factory=set)
 
     def read(self, scopes: Iterable[Scope], required: Iterable[Resource] = ()) -> Snapshot:
         """Read the kinds that are not there yet. Errors: KubeError when a required kind cannot be read, or no answer."""
@@ -65,6 +69,7 @@ class Snapshot:
         except KubeError as error:
             if not error.forbidden or not scope.fallback:
                 raise
+        self.partial.add(scope.resource)
         return [item for namespace in scope.fallback for item in self._of(scope, namespace)]
 
     def _of(self, scope: Scope, namespace: str | None) -> Items:

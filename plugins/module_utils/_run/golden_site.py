@@ -141,17 +141,18 @@ def read_usage(client: Client) -> Usage:
             lists[field] = []
         else:
             unread[resource.qualified] = error.cause
-    return Usage(Surroundings(**lists), unread, _listed(snapshot))
+    catalog = catalog_of(snapshot)
+    return Usage(Surroundings(**lists), unread, None if catalog is None else frozenset(catalog.by_golden()))
 
 
-def _listed(snapshot: Snapshot) -> frozenset[str] | None:
-    """Goldens of the catalog in force; None when the platform Package may not be read."""
-    packages = snapshot.items(PACKAGE)
-    if packages is None:
+def catalog_of(snapshot: Snapshot) -> Catalog | None:
+    """The catalog in force: None when it may not be read, without entries when the package is not enabled or there is no platform."""
+    error = snapshot.unread.get(PACKAGE)
+    if error is not None and not error.not_found:
         return None
-    for item in packages:
+    for item in snapshot.items(PACKAGE) or ():
         platform = PlatformPackage.from_api(item)
         if platform.name == PLATFORM_PACKAGE:
             enabled = CATALOG_PACKAGE in platform.enabled and CATALOG_PACKAGE not in platform.disabled
-            return frozenset(Catalog.from_values(platform.catalog).by_golden()) if enabled else frozenset()
-    return frozenset()
+            return Catalog.from_values(platform.catalog) if enabled else Catalog()
+    return Catalog()

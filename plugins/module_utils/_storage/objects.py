@@ -33,6 +33,7 @@ class Meta:
     uid: str = ""
     resource_version: str = ""
     finalizers: tuple[str, ...] = ()
+    owners: tuple[tuple[str, str, str], ...] = ()  # kind, name, uid
 
     @classmethod
     def from_api(cls, obj: Mapping[str, Any]) -> Meta:
@@ -47,11 +48,20 @@ class Meta:
             uid=text_in(meta, "uid"),
             resource_version=text_in(meta, "resourceVersion"),
             finalizers=_texts_of(meta.get("finalizers")),
+            owners=_owners_of(meta.get("ownerReferences")),
         )
 
 
 def _texts_of(value: Any) -> tuple[str, ...]:
     return tuple(item for item in value if isinstance(item, str)) if isinstance(value, (list, tuple)) else ()
+
+
+def _owners_of(value: Any) -> tuple[tuple[str, str, str], ...]:
+    if not value or not isinstance(value, (list, tuple)):
+        return ()
+    return tuple(
+        (text_in(one, "kind"), text_in(one, "name"), text_in(one, "uid")) for one in value if isinstance(one, dict)
+    )
 
 
 @dataclass(frozen=True)
