@@ -91,7 +91,8 @@ class Kubectl(Contender):
     def command(self) -> list[str]:
         path = self.folder / "manifests.json"
         path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": self.site.manifests}))
-        return [str(binaries.kubectl(print)), "apply", "-f", str(path)]
+        cache = f"--cache-dir={self.folder}/kubectl"  # of discovery; the first of several runs fills it
+        return [str(binaries.kubectl(print)), "apply", cache, "-f", str(path)]
 
     def changed(self, output: str) -> int:
         return len(re.findall(r" (?:configured|created)$", output, re.MULTILINE))

@@ -14,8 +14,6 @@ import aiohttp
 from lab.api import Object, key_of
 from lab.kinds import KINDS
 
-_OPERATIONS = 100  # etcd takes 128 in one transaction
-
 
 def _path(obj: Object) -> str:
     kind, (namespace, name) = KINDS[obj["kind"]], key_of(obj)
@@ -26,12 +24,25 @@ def _encoded(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 
 
-def _transactions(objects: Iterable[Object]) -> Iterator[Object]:
-    left = list(objects)
-    for start in range(0, len(left), _OPERATIONS):
-        batch = left[start : start + _OPERATIONS]
-        puts = [{"key": _encoded(_path(one)), "value": _encoded(json.dumps(one))} for one in batch]
-        yield {"success": [{"requestPut": put} for put in puts]}
+def transactions(objects: Iterable[Object]) -> Iterator[Object]:
+    """At most one object of each kind in a transaction, whose revision all its writes share.
+
+    A list that kube-apiserver serves from its watch cache may hold a part of what one revision brought; a watch that starts there
+    never tells the rest.
+    """
+    batch: dict[str, Object] = {}
+    for one in objects:
+        if one["kind"] in batch:
+            yield _transaction(batch.values())
+            batch = {}
+        batch[one["kind"]] = one
+    if batch:
+        yield _transaction(batch.values())
+
+
+def _transaction(objects: Iterable[Object]) -> Object:
+    puts = [{"key": _encoded(_path(one)), "value": _encoded(json.dumps(one))} for one in objects]
+    return {"success": [{"requestPut": put} for put in puts]}
 
 
 async def store(home: Path, objects: Iterable[Object]) -> None:
@@ -40,6 +51,6 @@ async def store(home: Path, objects: Iterable[Object]) -> None:
     tls.load_cert_chain(home / "certs" / "apiserver.crt", home / "certs" / "apiserver.key")
     etcd = json.loads((home / "lab.json").read_text())["etcd"]
     async with aiohttp.ClientSession(raise_for_status=True) as session:
-        for transaction in _transactions(objects):
+        for transaction in transactions(objects):
             async with session.post(f"{etcd}/v3/kv/txn", json=transaction, ssl=tls) as answer:
                 await answer.read()

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from lab.api import Api
 from lab.instance import Options
 from lab.ledger import Ledger
 from lab.scenarios import SCENARIOS, main, manypools, parts, states, summary
+from lab.scenarios.store import transactions
 from lab.scenarios.waiting import Late, condition, object_until, phase, until
 from tests.lab.conftest import Lab, shared_lab
 from tests.lab.helpers import Bench, live, raw
@@ -201,6 +203,17 @@ async def _without_pool(bench: Bench) -> None:
             and not seen["HelmRelease"].get("tenant-acme", "kubernetes-nodes-shop-md0")
         ),
     )
+
+
+def test_no_two_objects_of_a_kind_share_a_revision() -> None:
+    """Else a watch may miss the second one for ever."""
+    kinds = ["HelmRelease", "MachineDeployment", "MachineDeployment", "Namespace", "HelmRelease", "Namespace"]
+    made = [{"kind": kind, "metadata": {"name": f"n{index}"}} for index, kind in enumerate(kinds)]
+    written = [
+        [base64.b64decode(put["requestPut"]["key"]).decode() for put in one["success"]] for one in transactions(made)
+    ]
+    assert [key.rpartition("/")[2] for keys in written for key in keys] == [f"n{index}" for index in range(6)]
+    assert [len(keys) for keys in written] == [2, 3, 1]
 
 
 @lab_test
