@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import lzma
 import os
 import re
@@ -17,10 +18,30 @@ import pytest
 import yaml
 
 from lab.image_content import packed_image, partition_table
-from tests.integration.site import BIN, PRODUCT, SCHEMATIC, Site, golden
+from tests.integration.site import BIN, PRODUCT, ROOT, SCHEMATIC, Site, golden
 
 SCENARIO = "demo"
 pytestmark = pytest.mark.lab
+
+
+# The job in a process of its own: the peak of its memory before and after.
+PROBE = """
+import json, os, sys
+sys.path.insert(0, sys.argv[1])
+from ansible_collections.cozystack.worker_image.plugins.module_utils._kube.client import Client
+from ansible_collections.cozystack.worker_image.plugins.module_utils._kube.connection import resolve
+from ansible_collections.cozystack.worker_image.plugins.module_utils._kube.transport import HttpTransport
+from ansible_collections.cozystack.worker_image.plugins.module_utils._run.entry import Session
+from ansible_collections.cozystack.worker_image.plugins.module_utils._run.golden_image import GOLDEN_SPEC, golden_image
+from ansible_collections.cozystack.worker_image.plugins.module_utils._run.progress import Reporter
+def peak():
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")) / 1024
+client = Client(HttpTransport(resolve({"kubeconfig": os.environ["K8S_AUTH_KUBECONFIG"]}, {})))
+params = {name: option.get("default") for name, option in GOLDEN_SPEC.items()} | json.loads(sys.argv[2])
+before = peak()
+done = golden_image(Session(params, client, False, print, Reporter(lambda line: None)))
+print(json.dumps({"before": before, "more": peak() - before, "state": done["golden"]["state"]}))
+"""
 
 
 @pytest.fixture(scope="module")
@@ -154,3 +175,24 @@ def test_without_an_address_of_the_proxy_the_way_out_is_named(site: Site, image:
     given = site.module("golden_image", **options("v1.13.12", image, upload_proxy_url=url))
     assert given["golden"]["state"] == "ready"
     site.api(lambda api: api.patch("CDIConfig", "config", {"status": {"uploadProxyURL": url}}))
+
+
+def test_a_gibibyte_streams_in_little_memory(site: Site, tmp_path: Path) -> None:
+    large = tmp_path / "disk.raw"
+    with large.open("wb") as file:
+        file.write(partition_table(2**30))
+        file.truncate(2**30)
+    site.misbehave(None)
+    options_json = json.dumps(options("v1.13.13", large))
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE, str(ROOT / ".collections"), options_json],
+        env=site.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    measured = json.loads(done.stdout.splitlines()[-1])
+    print(f"upload of 1 GiB: {measured['more']:.0f} MiB more than the {measured['before']:.0f} MiB before")
+    assert measured["state"] == "ready"
+    assert measured["more"] < 100
