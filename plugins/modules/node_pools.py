@@ -21,6 +21,7 @@ extends_documentation_fragment:
   - cozystack.worker_image.attributes
   - cozystack.worker_image.attributes.changing
   - cozystack.worker_image.policy
+  - cozystack.worker_image.policy.approved
 options:
   pools:
     description:
@@ -52,16 +53,57 @@ options:
     type: dict
   wait:
     description:
-      - V(release) waits until every pool's release is applied. A release that is refused is reported at once.
-      - V(workers) waits in addition until the boot disks of the smallest number of workers are ready.
+      - V(release) waits until every pool's release is applied.
+      - V(workers) waits in addition until every worker of a pool is of its present machine template and ready, there are at least
+        C(minReplicas) of them, and no boot disk is unfinished.
+      - A release that is refused or fails, a boot disk in trouble or a failed machine ends the wait at once, with its message.
       - V(none) does not wait.
+      - With O(state=absent), V(release) waits until releases and MachineDeployments are gone, V(workers) until the machines are, too.
     type: str
     choices: [none, release, workers]
     default: release
   wait_timeout:
-    description: Seconds to wait at most. The platform's own limit for a pool's release is 900 seconds.
+    description: Seconds to wait at most, for each batch. The platform's own limit for a pool's release is 900 seconds.
     type: int
     default: 1200
+  parallel:
+    description: How many pools are written at the same time, 1 to 32.
+    type: int
+    default: 4
+  batch_size:
+    description:
+      - Write at most so many pools, wait until their workers are replaced, then write the next ones. Needs O(wait=workers). 0 is all
+        at once.
+      - The site is read and judged anew before each batch. Pools of the task whose workers are still being replaced by an earlier run
+        are waited for first, so a run that was killed goes on with the next one, and no more pools roll than allowed.
+    type: int
+    default: 0
+  max_rolling_pools:
+    description: At most so many pools of a batch may have their workers replaced; those that keep their workers fill the rest. 0 is no limit.
+    type: int
+    default: 0
+  canary:
+    description:
+      - Pools that are written first, and alone. A number (the first of O(pools)), or a list of C(namespace/name).
+      - A canary in trouble ends the run whatever O(max_failures) says.
+    type: raw
+  pause:
+    description: Seconds between two batches.
+    type: float
+    default: 0.0
+  max_failures:
+    description:
+      - So many pools may be in trouble before the run stops. The task fails all the same, once the others are done.
+      - With 0 it stops at the first one.
+    type: int
+    default: 0
+  frozen:
+    description:
+      - Pools that are never written, as C(namespace/name) with the object's name, C(<cluster>-<pool>). They are reported.
+      - Names that are not among O(pools) are fine, so that one list serves a whole site.
+    type: list
+    elements: str
+    default: []
 seealso:
   - module: cozystack.worker_image.node_pools_info
   - module: cozystack.worker_image.image_catalog
@@ -90,6 +132,26 @@ EXAMPLES = r"""
             builtin:
               version: v1.13.7
 
+- name: Move pools to a new release, one first, then five at a time
+  cozystack.worker_image.node_pools:
+    wait: workers
+    canary: [tenant-acme/shop-canary]
+    batch_size: 5
+    pause: 60
+    frozen: "{{ freeze_list }}"
+    pools: "{{ pools_with_the_new_version }}"
+
+- name: What would happen, to be approved
+  cozystack.worker_image.node_pools:
+    pools: "{{ site_pools }}"
+  check_mode: true
+  register: proposal
+
+- name: Exactly that, or nothing
+  cozystack.worker_image.node_pools:
+    pools: "{{ site_pools }}"
+    expected_plan: "{{ proposal.plan.hash }}"
+
 - name: Delete a pool
   cozystack.worker_image.node_pools:
     state: absent
@@ -109,7 +171,9 @@ plan:
       description: Hash over all steps; the same plan has the same hash.
       type: str
     steps:
-      description: The writes in order, each with C(action), C(kind), C(namespace), C(name), C(reason), C(rolls_workers), C(changes).
+      description:
+        - The writes in order, each with C(action), C(kind), C(namespace), C(name), C(reason), C(risk), C(rolls_workers), C(digest) and
+          C(changes); with C(roll_reasons), C(effect) and C(concerned) (workers, disks, bytes) where there is something to tell.
       type: list
       elements: dict
 refusals:
@@ -172,28 +236,60 @@ pools:
     workers:
       description: Wanted number of workers, boot disks that are ready, and boot disks that are not yet.
       type: dict
+    rollout:
+      description:
+        - Counts of its machines, C(replicas), C(updated) and C(ready); C(rolling), whether they are being replaced; C(complete),
+          whether every worker runs what the pool says. Null when nothing is known of machines.
+      type: dict
     action:
-      description: V(create), V(patch), V(delete) or V(none).
+      description: V(create), V(patch), V(delete), V(frozen) (it differs and is in O(frozen)) or V(none).
+      type: str
+    reason:
+      description: Why, blank when nothing is to be done.
       type: str
     rolls_workers:
       description: Whether its workers are replaced; null when it cannot be told.
       type: bool
+    roll:
+      description:
+        - Of a live pool that changes, C(old_template) and C(new_template), the names of the machine templates; C(moves), which of the
+          references C(template), C(version) and C(config) of its MachineDeployment move (null cannot be told); C(fields), the declared
+          fields that cause it; C(reasons) in words and C(notes). Null for others.
+      type: dict
+    freezes_defaults:
+      description: Fields that this first change of the pool stores with today's default, so that they follow the platform no more.
+      type: list
+      elements: str
+    concerned:
+      description: Its C(workers) now, their C(disks), and the C(bytes) of these; null is unknown.
+      type: dict
+written:
+  description: Pools that were written, as C(namespace/name), in order. Also in the result of a failed task.
+  returned: when not in check mode
+  type: list
+  elements: str
+batches:
+  description: The pools of each batch, as C(namespace/name).
+  returned: when not in check mode and O(state=present)
+  type: list
+  elements: list
+unhealthy:
+  description: Pools in trouble, by C(namespace/name), with the message.
+  returned: when the task fails because of them
+  type: dict
+moved:
+  description: What differs from the plan in O(expected_plan), a line each.
+  returned: when the task fails because of it
+  type: list
+  elements: str
 """
 
-from ansible_collections.cozystack.worker_image.plugins.module_utils._run.entry import POLICY_SPEC, run_module
-from ansible_collections.cozystack.worker_image.plugins.module_utils._run.node_pools import node_pools
+from ansible_collections.cozystack.worker_image.plugins.module_utils._run.entry import run_module
+from ansible_collections.cozystack.worker_image.plugins.module_utils._run.node_pools import POOLS_SPEC, node_pools
 
 
 def main() -> None:
-    spec = {
-        "pools": {"type": "list", "elements": "raw", "required": True},
-        "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
-        "planned_catalog": {"type": "dict"},
-        "talos_windows": {"type": "dict"},
-        "wait": {"type": "str", "choices": ["none", "release", "workers"], "default": "release"},
-        "wait_timeout": {"type": "int", "default": 1200},
-    }
-    run_module(node_pools, {**spec, **POLICY_SPEC})
+    run_module(node_pools, POOLS_SPEC)
 
 
 if __name__ == "__main__":

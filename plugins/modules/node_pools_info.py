@@ -37,6 +37,11 @@ options:
     type: list
     elements: str
     default: []
+  where:
+    description:
+      - Only pools for which this JMESPath expression holds. It sees a pool as RV(pools) has it.
+      - Needs the Python library jmespath.
+    type: str
   talos_windows:
     description:
       - Rows for the table of Kubernetes minors that a Talos minor supports, laid over the one that comes with the collection.
@@ -65,6 +70,14 @@ EXAMPLES = r"""
 - name: Pools whose workers get network copies instead of clones inside the storage
   ansible.builtin.debug:
     msg: "{{ site_pools.pools | selectattr('clone') | selectattr('clone.method', 'equalto', 'copy') | map(attribute='name') }}"
+
+- name: Pools of one wave that still boot from an old release
+  cozystack.worker_image.node_pools_info:
+    where: labels.wave == '1' && source.mode == 'builtin' && source.version != 'v1.13.7'
+
+- name: Pools that would roll if the platform moved its default Talos release
+  cozystack.worker_image.node_pools_info:
+    where: follows_defaults."talos.version"
 
 - name: Stop when boot disks are stuck
   ansible.builtin.assert:
@@ -131,6 +144,39 @@ pools:
       type: dict
     workers:
       description: Wanted number of workers, boot disks that are ready, and boot disks that are not yet.
+      type: dict
+    labels:
+      description: Labels of the KubernetesNodes object.
+      type: dict
+    rollout:
+      description: How far its machines are; values are null when nothing is known of them.
+      type: dict
+      contains:
+        replicas:
+          description: Machines there are.
+          type: int
+        updated:
+          description: Machines of the present machine template.
+          type: int
+        ready:
+          description: Machines that are ready.
+          type: int
+        rolling:
+          description: Whether machines are being replaced.
+          type: bool
+        complete:
+          description: Whether the release is applied, every machine is of the present template and ready, and there are enough.
+          type: bool
+        template:
+          description:
+            - C(live), the machine template that the MachineDeployment names; C(predicted), the one that the chart would render now;
+              C(differs), null when one of them is not known.
+            - Settings of the whole site that are part of the name are not read; where they are not the platform's own, names differ.
+          type: dict
+    follows_defaults:
+      description:
+        - Fields that its workers are made from and that it does not store, with what they resolve to today. A platform upgrade that
+          moves such a default replaces the workers. Null when the release could not be read.
       type: dict
     storage_class:
       description: Class of its disks, the cluster's default included; null when it cannot be told. C(storage_class_from) says why.
@@ -261,19 +307,14 @@ unread:
 """
 
 from ansible_collections.cozystack.worker_image.plugins.module_utils._run.entry import run_module
-from ansible_collections.cozystack.worker_image.plugins.module_utils._run.node_pools_info import node_pools_info
+from ansible_collections.cozystack.worker_image.plugins.module_utils._run.node_pools_info import (
+    INFO_SPEC,
+    node_pools_info,
+)
 
 
 def main() -> None:
-    names = {"type": "list", "elements": "str", "default": []}
-    spec = {
-        "namespaces": names,
-        "clusters": names,
-        "names": names,
-        "talos_windows": {"type": "dict"},
-        "stalled_after": {"type": "int", "default": 900},
-    }
-    run_module(node_pools_info, spec)
+    run_module(node_pools_info, INFO_SPEC)
 
 
 if __name__ == "__main__":

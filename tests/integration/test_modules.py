@@ -6,6 +6,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ansible_collections.cozystack.worker_image.plugins.module_utils._kube.client import Client
+from ansible_collections.cozystack.worker_image.plugins.module_utils._kube.connection import Settings
+from ansible_collections.cozystack.worker_image.plugins.module_utils._kube.resources import Resource
+from ansible_collections.cozystack.worker_image.plugins.module_utils._kube.transport import HttpTransport
+from ansible_collections.cozystack.worker_image.plugins.module_utils._run.entry import Session
+from ansible_collections.cozystack.worker_image.plugins.module_utils._run.node_pools import POOLS_SPEC, node_pools
+from ansible_collections.cozystack.worker_image.plugins.module_utils._run.progress import Reporter
 
 from tests.integration.site import CATALOG, PRODUCT, SCHEMATIC, Site, golden
 
@@ -131,23 +138,27 @@ def test_info_modules_see_users_and_what_would_be_refused(site: Site) -> None:
     assert reports["web-idle"]["would_be_refused"] == ["golden-absent"]
 
 
-def test_a_pool_created_behind_our_back_meanwhile_is_patched(site: Site) -> None:
+def test_a_pool_created_behind_our_back_meanwhile_is_judged_again_and_patched(site: Site) -> None:
     """The aggregated API answers 500 for a name that exists; the operator's other terminal was faster."""
-    from ansible_collections.cozystack.worker_image.plugins.module_utils._kube.client import Client
-    from ansible_collections.cozystack.worker_image.plugins.module_utils._kube.connection import Settings
-    from ansible_collections.cozystack.worker_image.plugins.module_utils._kube.transport import HttpTransport
-    from ansible_collections.cozystack.worker_image.plugins.module_utils._plan.pools import pool_step
-    from ansible_collections.cozystack.worker_image.plugins.module_utils._pool.pool import Pool
-    from ansible_collections.cozystack.worker_image.plugins.module_utils._run.entry import Session
-    from ansible_collections.cozystack.worker_image.plugins.module_utils._run.node_pools import _send
-    from ansible_collections.cozystack.worker_image.plugins.module_utils._run.progress import Reporter
-
     client = Client(HttpTransport(Settings(kubeconfig=site.lab["kubeconfig"])))
-    session = Session({}, client, False, print, Reporter(print))
-    pool = Pool("tenant-acme", "shop", "twice", {"cluster": "shop", "maxReplicas": 3})
-    step = pool_step(pool, None)
-    assert step is not None
-    _send(session, step, Pool("tenant-acme", "shop", "twice", {"cluster": "shop", "maxReplicas": 2}))
-    other = {**step.payload, "spec": {"cluster": "shop", "maxReplicas": 9}}
-    site.patch("KubernetesNodes", "shop-twice", {"spec": other["spec"]}, "tenant-acme")
-    assert _send(session, step, pool)["spec"]["maxReplicas"] == 3
+    body = {
+        "metadata": {"namespace": "tenant-acme", "name": "shop-twice"},
+        "spec": {"cluster": "shop", "maxReplicas": 9},
+    }
+    create = client.create
+
+    def too_late(resource: Resource, ours: dict[str, Any], namespace: str | None = None) -> dict[str, Any]:
+        create(resource, {**ours, **body}, namespace)
+        return create(resource, ours, namespace)
+
+    client.create = too_late  # type: ignore[method-assign,assignment]
+    params = {name: option.get("default") for name, option in POOLS_SPEC.items()}
+    params["pools"] = [{"namespace": "tenant-acme", "cluster": "shop", "pool": "twice", "spec": {"maxReplicas": 3}}]
+    mark = site.mark()
+    result = node_pools(Session(params, client, False, print, Reporter(print)))
+    assert [step["action"] for step in result["plan"]["steps"]] == ["create"]
+    assert result["written"] == ["tenant-acme/shop-twice"]
+    assert [item.verb for item in site.since(mark).writes()] == ["create", "create", "patch"]
+    live = site.get("KubernetesNodes", "shop-twice", "tenant-acme")
+    assert live is not None
+    assert live["spec"]["maxReplicas"] == 3

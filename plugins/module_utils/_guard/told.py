@@ -60,6 +60,22 @@ defaults_freeze = rule(
     example="a pool that declares nothing but cluster, changed for the first time",
     remedy="Declare what the pool should keep; move its Talos release by its own declaration from now on.",
 )(_elsewhere)
+pool_of_another_cluster = rule(
+    "pool-of-another-cluster",
+    chart=False,
+    cause="The pool that is to be deleted belongs to another cluster than declared: cluster shop with pool md-0 and cluster shop-md with "
+    "pool 0 make the same object name.",
+    example="cluster: shop, pool: md-0 for the pool 0 of cluster shop-md",
+    remedy="Declare the cluster that spec.cluster of the live pool names, if that pool really is to go.",
+)(_elsewhere)
+last_ingress_pool = rule(
+    "last-ingress-pool",
+    refuses=False,
+    chart=False,
+    cause="The cluster loses its last pool with the role ingress-nginx, so what it serves is no longer reachable.",
+    example="state: absent for the only pool with roles: [ingress-nginx]",
+    remedy="Give another pool of the cluster the role ingress-nginx first.",
+)(_elsewhere)
 
 TOLD: tuple[Rule, ...] = (
     package_missing,
@@ -68,4 +84,6 @@ TOLD: tuple[Rule, ...] = (
     package_disabled,
     package_unknown,
     defaults_freeze,
+    pool_of_another_cluster,
+    last_ingress_pool,
 )

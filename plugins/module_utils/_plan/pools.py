@@ -7,13 +7,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from .._pool.pool import Pool
+from .._pool.source import OMITTED, resolve_source
 from .._storage.quantity import same_quantity
+from .._storage.reading import mapping, texts
 from .changes import Change, Path, compare, equal, merge_patch, without_nulls
-from .plan import CREATE, PATCH, Step
+from .plan import CREATE, DELETE, PATCH, Step, fingerprint
 
 KIND = "KubernetesNodes"
 API_VERSION = "apps.cozystack.io/v1alpha1"
@@ -32,6 +34,7 @@ class LivePool:
     namespace: str
     name: str
     spec: Mapping[str, Any]
+    labels: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def from_api(cls, obj: Mapping[str, Any]) -> LivePool:
@@ -42,7 +45,13 @@ class LivePool:
             str(metadata.get("namespace") or ""),
             str(metadata.get("name") or ""),
             spec if isinstance(spec, Mapping) else {},
+            texts(metadata, "labels"),
         )
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a step that changes this pool rests on."""
+        return {"live": fingerprint(self.spec)}
 
 
 def same_pool_field(path: Path, declared: Any, live: Any) -> bool:
@@ -131,4 +140,31 @@ def pool_step(pool: Pool, live: LivePool | None) -> Step | None:
     if not changes:
         return None
     fields = ", ".join(".".join(change.path[1:]) for change in changes)
-    return Step(PATCH, KIND, pool.namespace, pool.name, f"differs in {fields}", changes, merge_patch(changes))
+    reason, patch = f"differs in {fields}", merge_patch(changes)
+    return Step(PATCH, KIND, pool.namespace, pool.name, reason, changes, patch, facts=live.facts)
+
+
+def delete_step(live: LivePool) -> Step:
+    """The end of a pool."""
+    reason = "the pool is to be absent; its workers and disks go with it"
+    return Step(DELETE, KIND, live.namespace, live.name, reason, rolls_workers=True, facts=live.facts)
+
+
+def way_back(before: Pool, after: Pool) -> str:
+    """How to undo a change of what the pool boots from: "run again with osImage.builtin.version v1.13.6"; blank when that stays."""
+    old, new = resolve_source(before.values), resolve_source(after.values)
+    if (old.mode, old.golden, old.url) == (new.mode, new.golden, new.url):
+        return ""
+    if old.mode == OMITTED:
+        told = ["osImage null"] if new.mode != OMITTED else []
+        talos = mapping(after.values, "talos")
+        kept = {"version": old.version, "schematicID": old.schematic_id, "imageFactoryURL": old.image_factory_url}
+        told += [f"talos.{key} {value}" for key, value in kept.items() if talos.get(key) != value]
+        return f"run again with {' and '.join(told)}"
+    form = f"osImage.{old.mode}"
+    told = [f"{form}.version {old.version}"]
+    if old.schematic_id != new.schematic_id:
+        told.append(f"{form}.schematicID {old.schematic_id}")
+    if old.url and (old.mode != new.mode or old.image_factory_url != new.image_factory_url):
+        told.append(f"{form}.imageFactoryURL {old.image_factory_url}")
+    return f"run again with {' and '.join(told)}"

@@ -13,12 +13,16 @@ from .._storage.objects import GOLDEN_ANNOTATION, Condition, Meta, condition, co
 from .._storage.reading import dig, items, mapping, number, text, texts
 
 RELEASE_ANNOTATION = "meta.helm.sh/release-name"
+DEPLOYMENT_LABEL = "cluster.x-k8s.io/deployment-name"
 _DISKS = ("spec", "template", "spec", "virtualMachineTemplate", "spec", "dataVolumeTemplates")
 
 
 @dataclass(frozen=True)
 class MachineDeployment:
-    """The three references that roll a pool, and who owns it."""
+    """The three references that roll a pool, who owns it, and how far its machines are.
+
+    ``replicas`` are wanted (None: not stated), ``live_replicas`` are there, ``updated_replicas`` are of the present template.
+    """
 
     meta: Meta
     cluster_name: str = ""
@@ -27,10 +31,22 @@ class MachineDeployment:
     config_name: str = ""
     release_name: str = ""
     replicas: int | None = None
+    live_replicas: int = 0
     ready_replicas: int = 0
     updated_replicas: int = 0
+    generation: int = 0
+    observed_generation: int = 0
     max_surge: int | None = None
     conditions: tuple[Condition, ...] = ()
+
+    @property
+    def updating(self) -> bool:
+        """Whether machines are still being replaced, or the controller has not looked at the present template yet."""
+        return self.observed_generation < self.generation or self.updated_replicas != self.live_replicas
+
+    def settled(self, least: int) -> bool:
+        """Whether every machine is of the present template and ready, and there are at least that many."""
+        return not self.updating and self.ready_replicas == self.live_replicas >= least
 
     @classmethod
     def from_api(cls, obj: Mapping[str, Any]) -> MachineDeployment:
@@ -43,10 +59,37 @@ class MachineDeployment:
             config_name=text(obj, "spec", "template", "spec", "bootstrap", "configRef", "name"),
             release_name=meta.annotations.get(RELEASE_ANNOTATION, ""),
             replicas=_optional(obj, "spec", "replicas"),
+            live_replicas=number(obj, "status", "replicas"),
+            generation=number(obj, "metadata", "generation"),
+            observed_generation=number(obj, "status", "observedGeneration"),
             ready_replicas=number(obj, "status", "readyReplicas"),
             updated_replicas=number(obj, "status", "updatedReplicas"),
             max_surge=_optional(obj, "spec", "strategy", "rollingUpdate", "maxSurge"),
             conditions=conditions_of(obj),
+        )
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One worker. ``virtual_machine`` has the name of its KubevirtMachine; ``failure`` is what ended it for good, blank if nothing did."""
+
+    meta: Meta
+    deployment: str = ""
+    virtual_machine: str = ""
+    phase: str = ""
+    failure: str = ""
+
+    @classmethod
+    def from_api(cls, obj: Mapping[str, Any]) -> Machine:
+        meta = Meta.from_api(obj)
+        phase = text(obj, "status", "phase")
+        told = text(obj, "status", "failureMessage") or text(obj, "status", "failureReason")
+        return cls(
+            meta=meta,
+            deployment=meta.labels.get(DEPLOYMENT_LABEL, ""),
+            virtual_machine=text(obj, "spec", "infrastructureRef", "name"),
+            phase=phase,
+            failure=told or ("phase Failed" if phase == "Failed" else ""),
         )
 
 

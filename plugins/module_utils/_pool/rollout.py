@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from .._image.golden import installer_image
@@ -23,10 +23,12 @@ from .pool import Pool
 from .source import Source, resolve_source
 from .template import TemplateUnknown, disk_class, machine_template_name
 
+_REFERENCES = ("template", "version", "config")
+
 
 @dataclass(frozen=True)
 class RollVerdict:
-    """``rolls`` is None when it cannot be told.
+    """``rolls`` is None when it cannot be told; ``moves`` says it for each reference ("template", "version", "config").
 
     ``reasons`` are phrases for people, ``fields`` the changed field paths that matter, ``notes`` what is worth knowing although it
     rolls nothing. Template names are blank when they cannot be told.
@@ -38,10 +40,12 @@ class RollVerdict:
     new_template: str = ""
     fields: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    moves: Mapping[str, bool | None] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         return {
             "rolls_workers": self.rolls,
+            "moves": dict(self.moves),
             "reasons": list(self.reasons),
             "old_template": self.old_template,
             "new_template": self.new_template,
@@ -78,12 +82,13 @@ def predict_roll(
     new = _template(desired, cluster_values, resolved_class)
     if live is None and (live_read or current is None):
         # No MachineDeployment, no workers to roll.
-        return RollVerdict(False, new_template=new)
+        return RollVerdict(False, new_template=new, moves=dict.fromkeys(_REFERENCES, False))
     stored = _template(current, cluster_values, current_class) if current else ""
     template = _template_move(
         desired, current, (resolved_class, current_class), (new, stored), cluster_values is not None, live
     )
     moves = (template, _version_move(current, desired, live), _config_move(current, desired, live))
+    named = dict(zip(_REFERENCES, (move.moves for move in moves), strict=True))
     certain = any(move.moves for move in moves)
     return RollVerdict(
         rolls=True if certain else None if any(move.moves is None for move in moves) else False,
@@ -92,6 +97,7 @@ def predict_roll(
         new_template=new,
         fields=tuple(dict.fromkeys(name for move in moves for name in move.fields)),
         notes=tuple(move.note for move in moves if move.note),
+        moves=named,
     )
 
 

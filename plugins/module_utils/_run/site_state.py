@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -32,6 +32,8 @@ from .._kube.schema import published_spec
 from .._kube.snapshot import Scope, Snapshot
 from .._plan.plan import Plan
 from .._plan.pools import LivePool
+from .._pool.objects import HelmRelease, InstanceType, KamajiControlPlane, MachineDeployment, Parent
+from .._storage.objects import Claim, DataVolume, StorageClass
 from .clone_settings import read_clone_settings
 from .failures import Refusal
 from .results import outcome
@@ -46,6 +48,19 @@ _LISTS: dict[str, Resource] = {
     "parents": KUBERNETES,
     "helm_releases": HELM_RELEASE,
 }
+_PARSERS: dict[Resource, Callable[[dict[str, Any]], Any]] = {
+    KUBERNETES_NODES: LivePool.from_api,
+    DATA_VOLUME: DataVolume.from_api,
+    CLAIM: Claim.from_api,
+    STORAGE_CLASS: StorageClass.from_api,
+    MACHINE_DEPLOYMENT: MachineDeployment.from_api,
+    CONTROL_PLANE: KamajiControlPlane.from_api,
+    INSTANCE_TYPE: InstanceType.from_api,
+    KUBERNETES: Parent.from_api,
+    HELM_RELEASE: HelmRelease.from_api,
+}
+# One page holds every pool of most sites; of a larger one no more than this is in memory unread.
+_PAGE = 2500
 
 
 @dataclass(frozen=True)
@@ -73,15 +88,15 @@ def read_site(
     only = names[0] if len(names) == 1 else None
     golden_fallback = tuple(dict.fromkeys((GOLDEN_NAMESPACE, *names)))
     scopes = [
-        Scope(KUBERNETES_NODES, only, names),
-        Scope(KUBERNETES, only, names),
-        Scope(DATA_VOLUME, None, golden_fallback),
-        Scope(CLAIM, None if every_claim else GOLDEN_NAMESPACE, golden_fallback if every_claim else ()),
-        Scope(STORAGE_CLASS),
-        Scope(MACHINE_DEPLOYMENT, only, names),
-        Scope(CONTROL_PLANE, only, names),
-        Scope(INSTANCE_TYPE),
-        Scope(HELM_RELEASE, only, names),
+        _scope(KUBERNETES_NODES, only, names),
+        _scope(KUBERNETES, only, names),
+        _scope(DATA_VOLUME, None, golden_fallback),
+        _scope(CLAIM, None if every_claim else GOLDEN_NAMESPACE, golden_fallback if every_claim else ()),
+        _scope(STORAGE_CLASS),
+        _scope(MACHINE_DEPLOYMENT, only, names),
+        _scope(CONTROL_PLANE, only, names),
+        _scope(INSTANCE_TYPE),
+        _scope(HELM_RELEASE, only, names),
     ]
     snapshot = Snapshot(client)
     try:
@@ -92,15 +107,31 @@ def read_site(
             raise Refusal(verdict, **outcome(Plan(), verdict)) from error
         raise
     schema = published_spec(client, KUBERNETES_NODES)
-    lists: dict[str, Any] = {name: snapshot.items(resource) for name, resource in _LISTS.items()}
-    cluster = ClusterState.from_lists(
+    lists: dict[str, Any] = {
+        name: None if (found := snapshot.items(resource)) is None else tuple(found) for name, resource in _LISTS.items()
+    }
+    cluster = ClusterState(
         **lists,
         pool_schema=schema,
         planned_goldens=planned.by_golden() if planned is not None else {},
         talos_windows=talos_windows,
     )
-    pools = [LivePool.from_api(item) for item in snapshot.lists[KUBERNETES_NODES]]
-    return SiteState({(pool.namespace, pool.name): pool for pool in pools}, cluster, snapshot.causes())
+    return SiteState(_by_place(snapshot.lists[KUBERNETES_NODES]), cluster, snapshot.causes())
+
+
+def _scope(resource: Resource, namespace: str | None = None, fallback: tuple[str, ...] = ()) -> Scope:
+    return Scope(resource, namespace, fallback, _PARSERS[resource], _PAGE)
+
+
+def _by_place(pools: Iterable[LivePool]) -> dict[tuple[str, str], LivePool]:
+    return {(pool.namespace, pool.name): pool for pool in pools}
+
+
+def read_pools(client: Client, namespaces: Sequence[str]) -> dict[tuple[str, str], LivePool]:
+    """The pools alone, as they are now. Errors: KubeError."""
+    only = namespaces[0] if len(namespaces) == 1 else None
+    scope = _scope(KUBERNETES_NODES, only, tuple(namespaces))
+    return _by_place(Snapshot(client).read([scope], required=[KUBERNETES_NODES]).lists[KUBERNETES_NODES])
 
 
 def with_clone_settings(client: Client, site: SiteState) -> SiteState:

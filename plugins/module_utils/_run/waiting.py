@@ -2,23 +2,20 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a wait looks at: releases, goldens, workers' disks. Each judge says "done", "not yet", or why it never will be."""
+"""What a wait looks at: releases and goldens. Each judge says "done", "not yet", or why it never will be."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from .._pool.objects import HelmRelease
-from .._pool.pool import Pool
-from .._pool.source import Source
 from .._storage.golden import ABSENT, IMPORTING, NOT_PROGRESSING, RESTART_LIMIT, GoldenState, golden_state
 from .._storage.moments import age_of
 from .._storage.objects import Claim, DataVolume
 from .._storage.pods import Event, Pod
 from .._storage.scene import Sightings
-from .._usage.disks import cloned_disks
 
 READY, PROGRESSING, FAILED, MISSING = "ready", "progressing", "failed", "missing"
 # A DataVolume that CDI has not looked at yet has a blank phase too.
@@ -123,75 +120,3 @@ def pending_text(found: Sequence[Golden]) -> str:
 
 def absent(found: Sequence[Golden]) -> list[str]:
     return [golden.name for golden in found if golden.state.state == ABSENT]
-
-
-@dataclass(frozen=True)
-class PoolProgress:
-    """How far one pool is: its release, and the disks of the workers it wants at least."""
-
-    pool: Pool
-    source: Source
-    release: ReleaseState
-    wanted_workers: int
-    ready_workers: int
-    unfinished: tuple[str, ...] = ()
-    trouble: str = ""
-
-    @property
-    def released(self) -> bool:
-        return self.release.state == READY
-
-    @property
-    def complete(self) -> bool:
-        return self.released and self.ready_workers >= self.wanted_workers and not self.unfinished
-
-    def text(self) -> str:
-        if not self.released:
-            return f"{self.pool.subject}: release {self.release.state} ({self.release.message or self.release.reason})"
-        more = f", unfinished: {', '.join(self.unfinished)}" if self.unfinished else ""
-        return f"{self.pool.subject}: {self.ready_workers} of {self.wanted_workers} worker disks{more}" + self.trouble
-
-
-def wanted_workers(pool: Pool) -> int:
-    value = pool.values.get("minReplicas")
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
-
-
-def disk_trouble(volume: DataVolume) -> str:
-    """The predicate KubeVirt itself uses for a disk in trouble; blank when there is none."""
-    if volume.phase == "Failed":
-        return f"disk {volume.name} failed"
-    for condition in volume.conditions:
-        if (
-            condition.type == "Running"
-            and condition.status == "False"
-            and condition.reason in ("Error", "ImagePullFailed")
-        ):
-            return f"disk {volume.name}: {condition.message or condition.reason}"
-        if condition.type == "Bound" and condition.status != "True" and condition.reason == "ErrExceededQuota":
-            return f"disk {volume.name}: {condition.message or condition.reason}"
-    return ""
-
-
-class Workers:
-    """Disk facts of all pools from one list of volumes and, for pools without the two annotations, one of machines."""
-
-    def __init__(
-        self, volumes: Iterable[DataVolume], ready_replicas: Mapping[tuple[str, str], int] | None = None
-    ) -> None:
-        self._ready_replicas = ready_replicas or {}
-        self._disks: dict[tuple[str, str], list[DataVolume]] = {}
-        for volume in volumes:
-            if volume.pool:
-                self._disks.setdefault((volume.namespace, volume.pool), []).append(volume)
-
-    def progress(self, pool: Pool, source: Source, release: ReleaseState) -> PoolProgress:
-        wanted = wanted_workers(pool)
-        place = (pool.namespace, pool.object_name)
-        if not source.clones:
-            return PoolProgress(pool, source, release, wanted, self._ready_replicas.get(place, 0))
-        mine = self._disks.get(place, [])
-        disks = cloned_disks(pool, source.golden, mine)
-        troubles = [disk_trouble(volume) for volume in mine if volume.name in disks.unfinished]
-        trouble = "".join(f"; {text}" for text in troubles if text)
-        return PoolProgress(pool, source, release, wanted, len(disks.finished), disks.unfinished, trouble)

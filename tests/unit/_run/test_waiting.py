@@ -5,11 +5,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.cozystack.worker_image.plugins.module_utils._pool.objects import HelmRelease
-from ansible_collections.cozystack.worker_image.plugins.module_utils._pool.pool import Pool
-from ansible_collections.cozystack.worker_image.plugins.module_utils._pool.source import resolve_source
 from ansible_collections.cozystack.worker_image.plugins.module_utils._run.waiting import (
-    ReleaseState,
-    Workers,
     goldens,
     hopeless,
     pending_text,
@@ -84,27 +80,3 @@ def test_a_claim_alone_is_a_golden() -> None:
 )
 def test_hopeless_tells_trouble_from_slowness(found: DataVolume, waited: float, expected: bool) -> None:
     assert hopeless(goldens(["g"], [found])[0], waited) is expected
-
-
-def disk(name: str, pool: str, golden: str, phase: str) -> DataVolume:
-    prefix = "kubernetes-worker-image.cozystack.io"
-    annotations = {f"{prefix}/pool": pool, f"{prefix}/golden": golden}
-    return DataVolume.from_api(
-        {"metadata": {"name": name, "namespace": "tenant-a", "annotations": annotations}, "status": {"phase": phase}}
-    )
-
-
-def test_disks_of_a_sibling_pool_or_another_golden_do_not_count() -> None:
-    pool = Pool("tenant-a", "shop", "md0", {"cluster": "shop", "minReplicas": 2, "osImage": {"builtin": {}}})
-    source = resolve_source(pool.values)
-    mine, ready = "kubernetes-shop-md0", ReleaseState("ready")
-    disks = [
-        disk("1", mine, source.golden, "Succeeded"),
-        disk("2", mine, source.golden, "CSICloneInProgress"),
-        disk("3", mine + "-gpu", source.golden, "Succeeded"),
-        disk("4", mine, "talos-worker-old", "Succeeded"),
-    ]
-    progress = Workers(disks).progress(pool, source, ready)
-    assert (progress.ready_workers, progress.unfinished, progress.complete) == (1, ("2",), False)
-    done = Workers([disks[0], disk("5", mine, source.golden, "Succeeded")]).progress(pool, source, ready)
-    assert done.complete
