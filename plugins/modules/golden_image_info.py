@@ -152,7 +152,7 @@ goldens:
       description: The Helm release that it belongs to, or null.
       type: str
     finalizers:
-      description: Finalizers of the DataVolume.
+      description: Finalizers of the DataVolume and its claim, which hold it when it is deleted.
       type: list
       elements: str
 leftovers:

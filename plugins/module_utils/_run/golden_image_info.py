@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -37,7 +38,7 @@ from .._storage.moments import age_of, seconds_of
 from .._storage.objects import Claim, DataVolume, condition
 from .._storage.pods import Event, Pod
 from .._storage.quantity import InvalidQuantity, to_bytes
-from .._usage.leftovers import Places, helpers, leftovers, owner_uids
+from .._usage.leftovers import Places, helpers, leftovers, unresolved
 from .._usage.users import (
     BLOCKING,
     CLONED,
@@ -63,7 +64,7 @@ INFO_SPEC: dict[str, Any] = {
     "max_restarts": {"type": "int", "default": 3},
 }
 # Raw objects of so many worker disks are in memory at once.
-PAGE = 3000
+PAGE = 6000
 # Goldens are told by their name's shape only where neither the catalog nor an annotation names them.
 _NAME_PREFIX = "talos-worker-"
 # What has to be read to tell each kind of use.
@@ -89,7 +90,7 @@ class _Site:
         self.params, self.client, self.now = session.params, session.client, time.time()
         self.snapshot = Snapshot(self.client).read(
             [
-                Scope(DATA_VOLUME, None, (GOLDEN_NAMESPACE,), parse=DataVolume.from_api, limit=PAGE),
+                Scope(DATA_VOLUME, None, (GOLDEN_NAMESPACE,), parse=_slim, limit=PAGE),
                 Scope(CLAIM, GOLDEN_NAMESPACE, parse=Claim.from_api),
                 Scope(POD, GOLDEN_NAMESPACE, parse=Pod.from_api),
                 Scope(PACKAGE),
@@ -106,6 +107,7 @@ class _Site:
         self.entries = self.catalog.by_golden() if self.catalog is not None else {}
         here = [volume for volume in self.volumes or () if volume.namespace == GOLDEN_NAMESPACE]
         self.golden_volumes = {volume.name: volume for volume in here}
+        self.golden_claims = {claim.name: claim for claim in self.claims or ()}
         self.surroundings = self._surroundings()
 
     def _surroundings(self) -> Surroundings:
@@ -182,7 +184,11 @@ class _Site:
     def _described(self, golden: Golden, users: Sequence[User]) -> dict[str, Any]:
         volume = self.golden_volumes.get(golden.name)
         entry = self.entries.get(golden.name)
-        annotations: Mapping[str, str] = volume.meta.annotations if volume else {}
+        claim = self.golden_claims.get((volume.claim_name if volume else "") or golden.name)
+        # CDI may have collected the finished DataVolume; its claim tells the same then.
+        meta = volume.meta if volume else claim.meta if claim else None
+        annotations: Mapping[str, str] = meta.annotations if meta else {}
+        held = [*(volume.meta.finalizers if volume else ()), *(claim.meta.finalizers if claim else ())]
         known = self.known
         counts = {how: sum(user.how == how for user in users) if known[how] else None for how in KINDS}
         blocking = any(user.blocks for user in users)
@@ -195,28 +201,36 @@ class _Site:
             "schematicID": entry.schematic_id if entry else annotations.get(SCHEMATIC_ANNOTATION),
             "version": entry.version if entry else annotations.get(VERSION_ANNOTATION),
             "url": (volume.http_url or None) if volume else None,
-            "created": (volume.meta.created if volume else None) or None,
-            "age": age_of(volume.meta.created, self.now) if volume else None,
+            "created": (meta.created if meta else None) or None,
+            "age": age_of(meta.created, self.now) if meta else None,
             "import_seconds": _import_seconds(volume),
             "users": [user.as_dict() for user in shown],
             "user_counts": counts,
             "blocked": True if blocking else False if told else None,
             "orphan": None if self.catalog is None else entry is None,
             "managed_by": annotations.get(RELEASE_NAME) or None,
-            "finalizers": list(volume.meta.finalizers) if volume else [],
+            "finalizers": list(dict.fromkeys(held)),
         }
 
     def _leftovers(self) -> list[dict[str, Any]] | None:
         """None when the claims or pods of the golden namespace may not be listed."""
         if self.claims is None or self.pods is None or self.volumes is None:
             return None
-        found = helpers(self.claims, self.pods, self.golden_volumes.values())
-        if not found:
-            return []
-        places = _places(self.client) if owner_uids(found) else {}
+        found = helpers(self.claims, self.pods)
+        places = _places(self.client) if unresolved(found, self.claims) else {}
         partial = DATA_VOLUME in self.snapshot.partial
         by_place = None if partial else {(volume.namespace, volume.name): volume for volume in self.volumes}
         return [item.as_dict() for item in leftovers(found, self.claims, by_place, places, self.now)]
+
+
+def _slim(item: dict[str, Any]) -> DataVolume:
+    """Of worker disks, which may be many thousands, only what tells their use."""
+    volume = DataVolume.from_api(item)
+    return (
+        volume
+        if volume.namespace == GOLDEN_NAMESPACE
+        else replace(volume, spec={}, conditions=(), meta=replace(volume.meta, labels={}))
+    )
 
 
 def _places(client: Client) -> Places | None:

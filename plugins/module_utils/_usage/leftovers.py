@@ -54,25 +54,23 @@ class Leftover:
         }
 
 
-def helpers(claims: Iterable[Claim], pods: Iterable[Pod], volumes: Iterable[DataVolume]) -> list[Claim | Pod]:
-    """Claims and pods of CDI that are no volume of their own: what remains without those that a DataVolume owns."""
-    goldens = {volume.meta.uid for volume in volumes if volume.meta.uid}
-    names = {volume.claim_name or volume.name for volume in volumes}
+def helpers(claims: Iterable[Claim], pods: Iterable[Pod]) -> list[Claim | Pod]:
+    """Claims and pods that CDI made for another claim. A volume of its own, such as a golden whose DataVolume was collected, has no
+    such owner.
+    """
 
     def helps(meta: Meta) -> bool:
-        if meta.labels.get(CDI_LABEL[0]) != CDI_LABEL[1] and OWNED_BY not in meta.labels:
-            return False
-        return not any(kind == "DataVolume" for kind, _, _ in meta.owners) or not goldens & {
-            uid for _, _, uid in meta.owners
-        }
+        owned = any(kind in ("PersistentVolumeClaim", "Pod") for kind, _, _ in meta.owners)
+        return OWNED_BY in meta.labels or (meta.labels.get(CDI_LABEL[0]) == CDI_LABEL[1] and owned)
 
-    found: list[Claim | Pod] = [claim for claim in claims if helps(claim.meta) and claim.name not in names]
-    return found + [pod for pod in pods if pod.of_cdi or OWNED_BY in pod.meta.labels]
+    return [one for one in (*claims, *pods) if helps(one.meta)]
 
 
-def owner_uids(found: Sequence[Claim | Pod]) -> set[str]:
-    """uids of claims that only a list over all namespaces can resolve."""
-    return {one.meta.labels[OWNED_BY] for one in found if OWNED_BY in one.meta.labels}
+def unresolved(found: Sequence[Claim | Pod], claims: Iterable[Claim]) -> set[str]:
+    """uids of owners that are no claim of the golden namespace: only a list over all namespaces can tell whether they are there."""
+    here = {claim.meta.uid for claim in claims}
+    by_uid = {one.meta.uid: one for one in found if one.meta.uid}
+    return {uid for one in found if (uid := _owner_uid(one, by_uid, set())) and uid not in here}
 
 
 def leftovers(
@@ -82,7 +80,7 @@ def leftovers(
     places: Places | None,
     now: float,
 ) -> list[Leftover]:
-    """The helpers with their owners. ``places`` None: claims of other namespaces could not be listed.
+    """The helpers with their owners. ``places`` were listed after all else; None: claims of other namespaces could not be listed.
 
     ``volumes`` are the DataVolumes of all namespaces by (namespace, name), None when they could not be read.
     """
@@ -136,11 +134,10 @@ def _what(one: Claim | Pod, by_uid: Mapping[str, Claim | Pod]) -> str:
 def _state(
     uid: str, place: tuple[str, str] | None, volumes: Mapping[tuple[str, str], DataVolume] | None, complete: bool
 ) -> str:
+    """What is called gone may get deleted by people: a claim that is there, but whose DataVolume was not listed yet, is "unknown"."""
     if place is None:
         return GONE if uid and complete else UNKNOWN
-    if volumes is None:
-        return UNKNOWN
-    volume = volumes.get(place)
+    volume = (volumes or {}).get(place)
     if volume is None:
-        return GONE
+        return UNKNOWN
     return FINISHED if volume.phase == "Succeeded" else WORKING

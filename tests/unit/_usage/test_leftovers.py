@@ -9,7 +9,7 @@ from ansible_collections.cozystack.worker_image.plugins.module_utils._storage.po
 from ansible_collections.cozystack.worker_image.plugins.module_utils._usage.leftovers import (
     helpers,
     leftovers,
-    owner_uids,
+    unresolved,
 )
 
 APP = {"app": "containerized-data-importer"}
@@ -57,7 +57,7 @@ DISK = ("tenant-a", "disk")
 
 
 def listed(volumes, places, claims=(TARGET, PRIME, SCRATCH, TEMPORARY, FOREIGN), pods=(IMPORTER, PREP)):
-    found = helpers(claims, pods, [GOLDEN])
+    found = helpers(claims, pods)
     by_place = {(one.namespace, one.name): one for one in volumes} if volumes is not None else None
     return {one.name: one for one in leftovers(found, claims, by_place, places, 1767225660.0)}
 
@@ -87,7 +87,7 @@ def test_each_is_called_what_it_is():
     [
         ([GOLDEN, volume("disk", "d", "CSICloneInProgress", "tenant-a")], {"u": DISK}, "tenant-a/disk", "working"),
         ([GOLDEN, volume("disk", "d", "Succeeded", "tenant-a")], {"u": DISK}, "tenant-a/disk", "finished"),
-        ([GOLDEN], {"u": DISK}, "tenant-a/disk", "gone"),
+        ([GOLDEN], {"u": DISK}, "tenant-a/disk", "unknown"),
         ([GOLDEN], {}, "u", "gone"),
         ([GOLDEN], None, "u", "unknown"),
         (None, {"u": DISK}, "tenant-a/disk", "unknown"),
@@ -106,9 +106,18 @@ def test_helpers_of_an_import_belong_to_the_golden(phase, state):
         assert (found[name].owner, found[name].owner_state) == ("cozy-public/g", state)
 
 
-def test_without_an_owner_nobody_can_tell():
-    alone = claim("x-scratch", "pvc-x")
-    assert listed([GOLDEN], {}, (alone,), ())["x-scratch"].owner_state == "unknown"
+def test_a_volume_of_its_own_is_no_leftover():
+    collected = claim("talos-worker-aa-v1.13.6", "pvc-c")
+    fresh = claim("new", "pvc-n", owner=("DataVolume", "dv-that-was-not-listed-yet"))
+    assert listed([GOLDEN], {}, (collected, fresh), ()) == {}
+
+
+def test_an_owner_that_only_the_last_list_knows_is_not_gone():
+    prime = claim("prime-x", "pvc-x", owner=("PersistentVolumeClaim", "pvc-late"))
+    assert unresolved([prime], [prime]) == {"pvc-late"}
+    assert listed([GOLDEN], {"pvc-late": ("cozy-public", "late")}, (prime,), ())["prime-x"].owner_state == "unknown"
+    assert listed([GOLDEN], {}, (prime,), ())["prime-x"].owner_state == "gone"
+    assert listed([GOLDEN], None, (prime,), ())["prime-x"].owner_state == "unknown"
 
 
 def test_references_in_a_circle_end():
@@ -116,9 +125,10 @@ def test_references_in_a_circle_end():
     assert set(listed([GOLDEN], {}, (one,), (two,))) == {"a", "b"}
 
 
-def test_only_labelled_owners_need_a_list_over_all_namespaces():
-    assert owner_uids(helpers([TARGET, PRIME, SCRATCH], [IMPORTER], [GOLDEN])) == set()
-    assert owner_uids(helpers([TEMPORARY], [PREP], [GOLDEN])) == {"u"}
+def test_only_owners_elsewhere_need_a_list_over_all_namespaces():
+    here = [TARGET, PRIME, SCRATCH]
+    assert unresolved(helpers(here, [IMPORTER]), here) == set()
+    assert unresolved(helpers([TEMPORARY], [PREP]), here) == {"u"}
 
 
 def test_size_class_and_age_are_told():
