@@ -23,6 +23,7 @@ extends_documentation_fragment:
   - cozystack.worker_image.attributes
   - cozystack.worker_image.attributes.changing
   - cozystack.worker_image.policy
+  - cozystack.worker_image.policy.approved
 options:
   catalog:
     description:
@@ -37,7 +38,8 @@ options:
   entries:
     description:
       - With V(merged), entries of the live catalog that are not declared stay.
-      - With V(exact), the list becomes what is declared. The goldens of entries that go stay, unmanaged.
+      - With V(exact), the list becomes what is declared. The goldens of entries that go stay, unmanaged; advice
+        C(golden-orphaned) names them.
     type: str
     choices: [merged, exact]
     default: merged
@@ -45,21 +47,37 @@ options:
     description:
       - V(present) enables the package and keeps the catalog.
       - V(absent) takes the package out of the enabled ones, so that nothing manages the catalog any more. The Package
-        object and every golden stay.
+        object, its release and every golden stay; RV(remains) names them.
     type: str
     choices: [present, absent]
     default: present
+  force_render:
+    description:
+      - Whether the catalog's release is forced to render once more when a declared golden is gone although the catalog and both
+        releases are settled. Nothing else brings a deleted golden back.
+      - Without it that is advice C(golden-not-rendered), and O(wait) fails at once.
+      - While every declared golden is there, nothing is forced.
+    type: bool
+    default: false
   wait:
     description:
       - Whether to wait until the releases are applied and every declared golden is ready.
-      - The wait ends early when the platform refuses, or when an import has no future (three failed attempts, an image that
-        does not fit, a lost volume).
+      - The wait ends early, with cause and remedy, when the platform refuses, or when waiting cannot help (failed attempts up to
+        O(max_restarts), an image that does not fit, a lost volume, an import that CDI does not try again).
+      - What changes meanwhile is shown, on any connection but for tasks with C(async).
+      - A run that was killed is taken up by the next one; nothing is imported twice.
     type: bool
     default: true
   wait_timeout:
-    description: Seconds to wait at most.
+    description:
+      - Seconds to wait at most.
+      - By default 10 minutes and 2 minutes for each GiB of the largest declared golden, and at least a minute more than the time
+        limit of the catalog's release, which would not say before what is wrong.
     type: int
-    default: 1800
+  max_restarts:
+    description: Number of failed attempts after which an import counts as failing. The platform's own guard takes V(3).
+    type: int
+    default: 3
 seealso:
   - module: cozystack.worker_image.golden_image_info
   - module: cozystack.worker_image.node_pools
@@ -75,6 +93,14 @@ EXAMPLES = r"""
       images:
         - schematicID: ce4c980550dd2ab1b17bbf2b08801c7eb59418eafe8f279833297925d67c7515
           version: v1.13.6
+
+- name: Bring back a golden that was deleted by hand
+  cozystack.worker_image.image_catalog:
+    catalog:
+      images:
+        - schematicID: ce4c980550dd2ab1b17bbf2b08801c7eb59418eafe8f279833297925d67c7515
+          version: v1.13.6
+    force_render: true
 
 - name: Stop managing the catalog, keep every golden
   cozystack.worker_image.image_catalog:
@@ -148,12 +174,32 @@ goldens:
       type: str
     state:
       description:
-        - One of V(ready), V(importing), V(waiting), V(retrying), V(failing), V(failed), V(lost), V(will_not_finish),
-          V(not_progressing), V(deleting), V(absent), V(unknown), or V(planned) for one that this task brings.
+        - One of V(ready), V(importing), V(waiting), V(retrying), V(failing), V(stuck), V(failed), V(lost), V(will_not_finish),
+          V(not_progressing), V(deleting), V(absent), V(unknown), V(api_missing), V(forbidden), or V(planned) for one that this
+          task brings.
       type: str
     reason:
       description: The state in words, with the importer's own message where there is one.
       type: str
+    trouble:
+      description: Id of what is wrong, from the table of CDI's messages; blank when nothing is or the message is unknown.
+      type: str
+    cause:
+      description: The cause in words.
+      type: str
+    remedy:
+      description: What to do.
+      type: str
+    evidence:
+      description: What the state was told from, such as conditions, pods, the last error and the last warning event.
+      type: dict
+    drift:
+      description:
+        - Every field in which the live golden differs from the declared entry, with C(field), C(live), C(wanted) and C(from), the
+          place in the catalog that the wanted value comes from. Such an entry is refused, since a golden cannot be changed.
+        - With a refusal, goldens of entries that are not declared are listed, too, when they would differ.
+      type: list
+      elements: dict
     phase:
       description: Phase of the DataVolume.
       type: str
@@ -178,21 +224,34 @@ goldens:
     version:
       description: Talos version of the entry.
       type: str
+remains:
+  description: What nothing manages any more, and nothing deletes.
+  returned: with O(state=absent)
+  type: dict
+  contains:
+    package:
+      description: Name of the catalog's Package, or null when there is none.
+      type: str
+    release:
+      description: Namespace and name of the catalog's HelmRelease, or null when there is none.
+      type: str
+    goldens:
+      description:
+        - Each golden with C(name), C(state), C(size) and C(users), the number of pools that declare it (null when this run had nothing
+          to do, or pools could not be read). Null when goldens could not be read.
+      type: list
+      elements: dict
 """
 
-from ansible_collections.cozystack.worker_image.plugins.module_utils._run.entry import POLICY_SPEC, run_module
-from ansible_collections.cozystack.worker_image.plugins.module_utils._run.image_catalog import image_catalog
+from ansible_collections.cozystack.worker_image.plugins.module_utils._run.entry import run_module
+from ansible_collections.cozystack.worker_image.plugins.module_utils._run.image_catalog import (
+    CATALOG_SPEC,
+    image_catalog,
+)
 
 
 def main() -> None:
-    spec = {
-        "catalog": {"type": "dict"},
-        "entries": {"type": "str", "choices": ["merged", "exact"], "default": "merged"},
-        "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
-        "wait": {"type": "bool", "default": True},
-        "wait_timeout": {"type": "int", "default": 1800},
-    }
-    run_module(image_catalog, {**spec, **POLICY_SPEC}, required_if=[("state", "present", ["catalog"])])
+    run_module(image_catalog, CATALOG_SPEC, required_if=[("state", "present", ["catalog"])])
 
 
 if __name__ == "__main__":

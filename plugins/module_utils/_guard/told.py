@@ -76,6 +76,22 @@ last_ingress_pool = rule(
     example="state: absent for the only pool with roles: [ingress-nginx]",
     remedy="Give another pool of the cluster the role ingress-nginx first.",
 )(_elsewhere)
+golden_orphaned = rule(
+    "golden-orphaned",
+    refuses=False,
+    chart=False,
+    cause="Entries leave the catalog while their goldens exist. Those stay (they carry a keep policy), but nothing manages them any more.",
+    example="entries: exact with a list that lacks a live entry",
+    remedy="Keep the entry while pools use the golden; retire the golden once none does.",
+)(_elsewhere)
+golden_not_rendered = rule(
+    "golden-not-rendered",
+    refuses=False,
+    chart=False,
+    cause="A declared golden is gone although the catalog and both releases are settled: a healthy release renders nothing again.",
+    example="a golden that was deleted by hand while the catalog lists it",
+    remedy="Run image_catalog with force_render: true.",
+)(_elsewhere)
 
 TOLD: tuple[Rule, ...] = (
     package_missing,
@@ -84,6 +100,8 @@ TOLD: tuple[Rule, ...] = (
     package_disabled,
     package_unknown,
     defaults_freeze,
+    golden_orphaned,
+    golden_not_rendered,
     pool_of_another_cluster,
     last_ingress_pool,
 )

@@ -16,7 +16,7 @@ from typing import Any
 from .._image.golden import CATALOG_PACKAGE, CATALOG_RELEASE
 from .._storage.quantity import same_quantity
 from .changes import ABSENT, Change, Path, compare, equal, merge_patch
-from .plan import PATCH, Plan, Step
+from .plan import PATCH, Plan, Step, fingerprint
 
 PLATFORM_PACKAGE = "cozystack.cozystack-platform"
 VALUES_PATH: Path = ("spec", "components", "platform", "values")
@@ -63,6 +63,11 @@ class PlatformPackage:
     @property
     def enabled(self) -> list[Any]:
         return _list(self.bundles.get("enabledPackages"))
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What a step rests on: the live catalog, and the packages that are enabled beside it."""
+        return {"live": fingerprint([self.catalog, self.enabled])}
 
     @property
     def disabled(self) -> list[Any]:

@@ -7,78 +7,68 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
-from .._guard.findings import Verdict
-from .._guard.judge import judge_catalog
-from .._guard.package import judge_package
-from .._guard.report import written_catalog
-from .._guard.state import ClusterState
-from .._image.catalog import Catalog
-from .._image.golden import CATALOG_PACKAGE, CATALOG_RELEASE, GOLDEN_NAMESPACE
+from .._image.catalog import Catalog, CatalogEntry
+from .._image.golden import GOLDEN_NAMESPACE
+from .._image.keep import drift_of
 from .._kube.errors import KubeError
-from .._kube.observe import Objects, Target, observe
-from .._kube.resources import CLAIM, DATA_VOLUME, HELM_RELEASE, PACKAGE, PACKAGE_SOURCE, STORAGE_CLASS
-from .._kube.snapshot import Scope, Snapshot
-from .._plan.catalog import (
-    PLATFORM_PACKAGE,
-    PlatformPackage,
-    catalog_changes,
-    catalog_plan,
-    desired_catalog,
-    removal_changes,
-)
+from .._kube.resources import CLAIM, DATA_VOLUME, EVENT, HELM_RELEASE, PACKAGE, POD
+from .._kube.snapshot import Scope
 from .._plan.plan import Plan
-from .._pool.objects import HelmRelease
-from .._storage.objects import Claim, DataVolume
-from .entry import Session
+from .._storage.golden import ABSENT, unread_state
+from .._storage.objects import Claim
+from .._storage.pods import Event, Pod
+from .approved import EXPECTED_SPEC, check_approved
+from .catalog_removal import prepare_removal
+from .catalog_site import Prepared, prepare
+from .catalog_wait import CatalogWait
+from .entry import POLICY_SPEC, Session
 from .failures import OptionFailure, Refusal, WaitFailure
 from .options import catalog_option
-from .progress import Reporter
-from .results import outcome, settled_by
-from .waiting import (
-    FAILED,
-    PROGRESSING,
-    READY,
-    Golden,
-    ReleaseState,
-    absent,
-    goldens,
-    hopeless,
-    pending_text,
-    release_state,
-)
+from .releases import force_catalog_release
+from .results import outcome
+from .waiting import Golden, absent, goldens
 
-SYSTEM_NAMESPACE = "cozy-system"
-PLATFORM_RELEASE = "cozystack-platform"
+CATALOG_SPEC: dict[str, Any] = {
+    "catalog": {"type": "dict"},
+    "entries": {"type": "str", "choices": ["merged", "exact"], "default": "merged"},
+    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+    "force_render": {"type": "bool", "default": False},
+    "wait": {"type": "bool", "default": True},
+    "wait_timeout": {"type": "int"},
+    "max_restarts": {"type": "int", "default": 3},
+    **POLICY_SPEC,
+    **EXPECTED_SPEC,
+}
 _CONFLICT_ATTEMPTS = 4
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """What one look at the cluster gives: the plan, the verdict, and the goldens as they are."""
-
-    plan: Plan
-    verdict: Verdict
-    snapshot: Snapshot
-    platform: PlatformPackage | None
-    wanted: tuple[str, ...]
-    catalog: Mapping[str, Any]
+_DETAILS = (
+    Scope(CLAIM, GOLDEN_NAMESPACE, parse=Claim.from_api),
+    Scope(POD, GOLDEN_NAMESPACE, parse=Pod.from_api),
+    Scope(EVENT, GOLDEN_NAMESPACE, parse=Event.from_api),
+)
 
 
 def image_catalog(session: Session) -> dict[str, Any]:
     """Job of module image_catalog."""
     params = session.params
     declared = catalog_option(params["catalog"])
-    absent_wanted = params["state"] == "absent"
-    if absent_wanted and declared:
+    removing = params["state"] == "absent"
+    if removing and declared:
         raise OptionFailure(
             "catalog", "not used with state=absent, which only takes the package out of the enabled ones"
         )
     for attempt in range(_CONFLICT_ATTEMPTS):
-        prepared = _prepare(session, declared, absent_wanted)
+        if removing:
+            removal = prepare_removal(session)
+            prepared, result = removal.prepared, removal.result()
+        else:
+            prepared = prepare(session, declared)
+            if prepared.verdict.refused:
+                raise Refusal(prepared.verdict, **_refused(session, prepared))
+            result = _result(prepared, _present_goldens(session, prepared))
+        check_approved(params, prepared.plan, **{**result, "changed": False})
         if session.check_mode or not prepared.plan.steps:
             break
         try:
@@ -87,167 +77,78 @@ def image_catalog(session: Session) -> dict[str, Any]:
         except KubeError as error:
             if not error.conflict or attempt == _CONFLICT_ATTEMPTS - 1:
                 raise
-    found = _present_goldens(prepared)
-    if params["wait"] and not absent_wanted and not session.check_mode:
-        found = _wait(session, prepared, float(params["wait_timeout"]))
-    return _result(prepared, found)
+    if not params["wait"] or removing or session.check_mode or _all_there(prepared, result, session):
+        return result
+    return _waited(session, prepared)
 
 
-def _result(prepared: Prepared, found: list[Golden]) -> dict[str, Any]:
-    planned = absent(found) if prepared.plan.steps else []
-    entries = Catalog.from_values(prepared.catalog).by_golden()
-    shown = []
-    for golden in found:
-        pair = {"schematicID": entries[golden.name].schematic_id, "version": entries[golden.name].version}
-        state = {"state": "planned"} if golden.name in planned else {}
-        shown.append({**golden.as_dict(), **pair, **state})
-    return outcome(prepared.plan, prepared.verdict, catalog=dict(prepared.catalog), goldens=shown)
+def _all_there(prepared: Prepared, result: dict[str, Any], session: Session) -> bool:
+    """Nothing was written, by this run or by one whose wait it continues, and every golden is ready: nothing to wait for."""
+    if prepared.plan.steps or session.patience.waited:
+        return False
+    return all(golden["state"] == "ready" for golden in result["goldens"])
 
 
-def _prepare(session: Session, declared: Mapping[str, Any], removing: bool) -> Prepared:
-    snapshot = Snapshot(session.client).read(
-        [Scope(PACKAGE), Scope(HELM_RELEASE, SYSTEM_NAMESPACE), Scope(DATA_VOLUME, GOLDEN_NAMESPACE)]
-    )
-    packages = _packages(snapshot)
-    found = packages.get(PLATFORM_PACKAGE)
-    platform = PlatformPackage.from_api(found) if found else None
-    if removing:
-        changes = removal_changes(platform) if platform else ()
-        reason = "stop managing the catalog; its Package and its goldens stay until they are deleted by hand"
-        plan = catalog_plan(platform, changes, reason) if platform else Plan()
-        return Prepared(plan, Verdict(), snapshot, platform, (), platform.catalog if platform else {})
-    if platform is None:
-        verdict = judge_package(None, None)
-        raise Refusal(verdict, **outcome(Plan(), verdict))
-    known = CATALOG_PACKAGE in packages or session.client.get(PACKAGE_SOURCE, CATALOG_PACKAGE) is not None
-    verdict = judge_package(platform, known)
-    desired = desired_catalog(declared, platform.catalog, session.params["entries"] == "exact")
-    changes = catalog_changes(desired, platform)
-    unchanged = not changes and not _some_golden_missing(desired, snapshot)
-    if not unchanged:
-        snapshot.read([Scope(STORAGE_CLASS), Scope(CLAIM, GOLDEN_NAMESPACE)])
-    state = ClusterState.from_lists(
-        data_volumes=snapshot.items(DATA_VOLUME),
-        claims=[] if unchanged else snapshot.items(CLAIM),
-        storage_classes=None if unchanged else snapshot.items(STORAGE_CLASS),
-    )
-    if changes:
-        # The chart compares sizes as text: what is equal to a live golden is written in that golden's spelling.
-        desired = written_catalog(desired, state)
-        changes = catalog_changes(desired, platform)
-    settled = settled_by(session.params, verdict.plus(judge_catalog(desired, state)))
-    plan = catalog_plan(platform, changes, _reason(platform))
-    prepared = Prepared(plan, settled, snapshot, platform, _wanted(declared, desired), desired)
-    if settled.refused:
-        raise Refusal(settled, **outcome(Plan(), settled, catalog=dict(platform.catalog)))
-    return prepared
-
-
-def _packages(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
-    """Packages by name. An API server that does not even know Packages is no Cozystack: it has none."""
-    unread = snapshot.unread.get(PACKAGE)
-    if unread is not None and not unread.not_found:
-        raise unread
-    return {str((item.get("metadata") or {}).get("name")): item for item in snapshot.items(PACKAGE) or []}
-
-
-def _reason(platform: PlatformPackage) -> str:
-    return "the catalog differs" if CATALOG_PACKAGE in platform.enabled else f"{CATALOG_PACKAGE} is not enabled"
-
-
-def _wanted(declared: Mapping[str, Any], desired: Mapping[str, Any]) -> tuple[str, ...]:
-    """Goldens to wait for: the declared entries; all of the catalog when no entry is declared."""
-    catalog = Catalog.from_values({**desired, "images": declared["images"]} if declared.get("images") else desired)
-    return tuple(dict.fromkeys(entry.golden for entry in catalog.entries))
-
-
-def _some_golden_missing(desired: Mapping[str, Any], snapshot: Snapshot) -> bool:
-    names = {(item.get("metadata") or {}).get("name") for item in snapshot.items(DATA_VOLUME) or []}
-    return any(entry.golden not in names for entry in Catalog.from_values(desired).entries)
-
-
-def _present_goldens(prepared: Prepared) -> list[Golden]:
-    volumes = [DataVolume.from_api(item) for item in prepared.snapshot.items(DATA_VOLUME) or []]
-    claims = [Claim.from_api(item) for item in prepared.snapshot.items(CLAIM) or []]
-    return goldens(prepared.wanted, volumes, claims)
+def _waited(session: Session, prepared: Prepared) -> dict[str, Any]:
+    wait = CatalogWait(session, prepared)
+    try:
+        return _result(prepared, wait.run())
+    except WaitFailure as error:
+        raise WaitFailure(str(error), **{**error.result, **_result(prepared, wait.found)}) from error
 
 
 def _apply(session: Session, prepared: Prepared) -> None:
     for step in prepared.plan.steps:
-        # The version that was judged: a Package changed meanwhile answers 409, is read again and judged again.
-        version = prepared.platform.resource_version if prepared.platform else ""
-        patch = {**step.payload, "metadata": {"resourceVersion": version}}
-        session.client.merge_patch(PACKAGE, step.name, patch)
+        if step.kind == HELM_RELEASE.kind:
+            force_catalog_release(session.client)
+        else:
+            # The version that was judged: a Package changed meanwhile answers 409, is read again and judged again.
+            version = prepared.platform.resource_version if prepared.platform else ""
+            patch = {**step.payload, "metadata": {"resourceVersion": version}}
+            session.client.merge_patch(PACKAGE, step.name, patch)
 
 
-def _wait(session: Session, prepared: Prepared, seconds: float) -> list[Golden]:
-    """Until every wanted golden is ready; ends early when the platform refuses or an import has no future."""
-    watch = _CatalogWait(session.reporter, prepared.wanted, prepared.catalog if prepared.plan.steps else None)
-    if not prepared.plan.steps:
-        first = {target: _by_key(prepared.snapshot.items(target.resource) or []) for target in watch.targets}
-        if watch.judge(first):
-            return watch.found
-    if not observe(session.client, watch.targets, watch.judge, seconds):
-        text = f"Timed out after {seconds:g} s waiting for the catalog: {pending_text(watch.found)}{watch.release_text}"
-        raise WaitFailure(text, **{**_result(prepared, watch.found), "timed_out": True})
-    return watch.found
+def _refused(session: Session, prepared: Prepared) -> dict[str, Any]:
+    """The result of a refusal: the live catalog, and the goldens with every field in which they differ from the declared one."""
+    shown = _result(prepared, _present_goldens(session, prepared))
+    live = dict(prepared.platform.catalog) if prepared.platform else {}
+    return {**outcome(Plan(), prepared.verdict, catalog=live), "goldens": shown["goldens"]}
 
 
-def _by_key(items: list[dict[str, Any]]) -> Objects:
-    return {(str(item["metadata"].get("namespace") or ""), str(item["metadata"]["name"])): item for item in items}
+def _result(prepared: Prepared, found: Sequence[Golden]) -> dict[str, Any]:
+    planned = absent(found) if prepared.plan.steps else []
+    entries = Catalog.from_values(prepared.catalog).by_golden()
+    shown = []
+    for golden in found:
+        state = {"state": "planned"} if golden.name in planned else {}
+        shown.append({**golden.as_dict(), **state, **_declared(prepared, entries[golden.name])})
+    return outcome(prepared.plan, prepared.verdict, catalog=dict(prepared.catalog), goldens=shown)
 
 
-class _CatalogWait:
-    """Judge of the catalog wait. The platform release renders the Package, the catalog release the goldens, CDI imports.
+def _declared(prepared: Prepared, entry: CatalogEntry) -> dict[str, Any]:
+    """The entry's pair, and how its live golden differs from it."""
+    live = prepared.state.golden(entry.golden)
+    drift = drift_of(entry, live) if live is not None else ()
+    return {
+        "schematicID": entry.schematic_id,
+        "version": entry.version,
+        "drift": [{"field": one.field, "live": one.live, "wanted": one.wanted, "from": one.origin} for one in drift],
+    }
 
-    ``written`` is the catalog that this run wrote: both releases then have to carry it before they count.
-    """
 
-    def __init__(self, reporter: Reporter, wanted: tuple[str, ...], written: Mapping[str, Any] | None) -> None:
-        self.reporter, self.wanted, self.written = reporter, wanted, written
-        self.releases = Target(HELM_RELEASE, SYSTEM_NAMESPACE)
-        self.volumes = Target(DATA_VOLUME, GOLDEN_NAMESPACE)
-        self.claims = Target(CLAIM, GOLDEN_NAMESPACE)
-        self.targets = (self.releases, self.volumes, self.claims)
-        self.found: list[Golden] = []
-        self.release_text = ""
-        self._started = time.monotonic()
-
-    def judge(self, state: Mapping[Target, Objects]) -> bool:
-        volumes = [DataVolume.from_api(item) for item in state[self.volumes].values()]
-        claims = [Claim.from_api(item) for item in state[self.claims].values()]
-        self.found = goldens(self.wanted, volumes, claims)
-        waited = time.monotonic() - self._started
-        for golden in self.found:
-            if hopeless(golden, waited):
-                raise WaitFailure(
-                    f"Golden {golden.name} will not become ready by waiting: {golden.state.state}, {golden.state.reason}",
-                    goldens=[item.as_dict() for item in self.found],
-                )
-        released = self._released({key: HelmRelease.from_api(item) for key, item in state[self.releases].items()})
-        states = [golden.state.state for golden in self.found]
-        self.reporter.tell(f"{states} {self.release_text}", pending_text(self.found) + self.release_text)
-        return released and all(golden.state.ready for golden in self.found)
-
-    def _released(self, releases: Mapping[tuple[str, str], HelmRelease]) -> bool:
-        """Whether both releases are done as far as this run needs them; raises what they report."""
-        missing = absent(self.found)
-        if self.written is None and not missing:
-            return True
-        stages = (("platform", (SYSTEM_NAMESPACE, PLATFORM_RELEASE)), ("catalog", CATALOG_RELEASE))
-        for what, key in stages:
-            release = releases.get(key)
-            found = release_state(release)
-            values = release.values if release else {}
-            carried = values.get("kubernetesWorkerImage") if what == "platform" else values
-            stale = self.written is not None and (carried or {}) != self.written
-            if stale and found.state != FAILED:
-                found = ReleaseState(PROGRESSING, message="the new values have not arrived yet")
-            self.release_text = f"; {what} release {found.state}: {found.message}"
-            # With its goldens there, the catalog release may well time out on a slow import and retry; CDI goes on.
-            if found.state == FAILED and missing and not stale:
-                raise WaitFailure(f"The {what} release failed: {found.message} ({found.reason})")
-            if found.state != READY:
-                return False
-        self.release_text = ""
-        return True
+def _present_goldens(session: Session, prepared: Prepared) -> list[Golden]:
+    """The wanted goldens as they were read; what is not ready is looked at in detail."""
+    names, snapshot = list(prepared.wanted), prepared.snapshot
+    if prepared.verdict.refused:
+        entries = Catalog.from_values(prepared.catalog).by_golden()
+        names += [name for name in entries if name not in names and _declared(prepared, entries[name])["drift"]]
+    unread = snapshot.unread.get(DATA_VOLUME)
+    if unread is not None:
+        return [Golden(name, unread_state(unread.forbidden, unread.cause)) for name in names]
+    volumes = snapshot.items(DATA_VOLUME) or []
+    found = goldens(names, volumes, snapshot.items(CLAIM) or ())
+    if all(golden.state.ready or golden.state.state == ABSENT for golden in found):
+        return found
+    snapshot.read(_DETAILS)
+    claims, pods, events = (snapshot.items(scope.resource) or () for scope in _DETAILS)
+    return goldens(names, volumes, claims, pods, events, time.time(), session.params["max_restarts"])
