@@ -31,6 +31,22 @@ options:
     description: States to return. All of them when empty.
     type: list
     elements: str
+    choices:
+      - ready
+      - importing
+      - waiting
+      - retrying
+      - failing
+      - stuck
+      - failed
+      - lost
+      - will_not_finish
+      - not_progressing
+      - absent
+      - deleting
+      - unknown
+      - api_missing
+      - forbidden
     default: []
   finished_clones:
     description: Whether disks that have finished cloning are listed among the users. They are counted either way.
@@ -192,7 +208,7 @@ leftovers:
       type: float
 totals:
   description:
-    - Number of C(goldens) and of C(orphans), C(by_state), C(bytes) and C(orphan_bytes) as requested, and the number of finished
+    - Over the goldens returned. Number of C(goldens) and of C(orphans), C(by_state), C(bytes) and C(orphan_bytes) as requested, and the number of finished
       C(clones), or null when that could not be read.
   returned: always
   type: dict

@@ -33,7 +33,7 @@ from .._kube.snapshot import Scope, Snapshot
 from .._plan.plan import Plan
 from .._pool.objects import MachineDeployment, MachineSet, MachineTemplate
 from .._pool.pool import Pool
-from .._storage.golden import unread_state
+from .._storage.golden import ALL_STATES, unread_state
 from .._storage.moments import age_of, seconds_of
 from .._storage.objects import Claim, DataVolume, condition
 from .._storage.pods import Event, Pod
@@ -59,7 +59,7 @@ from .waiting import Golden, goldens
 
 INFO_SPEC: dict[str, Any] = {
     "names": {"type": "list", "elements": "str", "default": []},
-    "states": {"type": "list", "elements": "str", "default": []},
+    "states": {"type": "list", "elements": "str", "choices": list(ALL_STATES), "default": []},
     "finished_clones": {"type": "bool", "default": False},
     "max_restarts": {"type": "int", "default": 3},
 }
@@ -146,7 +146,7 @@ class _Site:
             Verdict(),
             goldens=found,
             leftovers=self._leftovers(),
-            totals=_totals(found),
+            totals=_totals(found, self.volumes is not None, self.catalog is not None),
             unread=self._unread(),
         )
 
@@ -209,7 +209,7 @@ class _Site:
             "blocked": True if blocking else False if told else None,
             "orphan": None if self.catalog is None else entry is None,
             "managed_by": annotations.get(RELEASE_NAME) or None,
-            "finalizers": list(dict.fromkeys(held)),
+            "finalizers": None if self.volumes is None or self.claims is None else list(dict.fromkeys(held)),
         }
 
     def _leftovers(self) -> list[dict[str, Any]] | None:
@@ -218,8 +218,7 @@ class _Site:
             return None
         found = helpers(self.claims, self.pods)
         places = _places(self.client) if unresolved(found, self.claims) else {}
-        partial = DATA_VOLUME in self.snapshot.partial
-        by_place = None if partial else {(volume.namespace, volume.name): volume for volume in self.volumes}
+        by_place = {(volume.namespace, volume.name): volume for volume in self.volumes}
         return [item.as_dict() for item in leftovers(found, self.claims, by_place, places, self.now)]
 
 
@@ -265,7 +264,8 @@ def _import_seconds(volume: DataVolume | None) -> float | None:
     return None if begun is None or ended is None else max(0.0, ended - begun)
 
 
-def _totals(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _totals(found: Sequence[Mapping[str, Any]], volumes: bool, catalog: bool) -> dict[str, Any]:
+    """Sums over the goldens that are returned; null where the DataVolumes or the catalog could not be read."""
     states: dict[str, int] = {}
     for golden in found:
         states[golden["state"]] = states.get(golden["state"], 0) + 1
@@ -273,8 +273,10 @@ def _totals(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {
         "goldens": len(found),
         "by_state": states,
-        "bytes": sum(golden["size_bytes"] or 0 for golden in found),
-        "orphans": sum(golden["orphan"] is True for golden in found),
-        "orphan_bytes": sum(golden["size_bytes"] or 0 for golden in found if golden["orphan"]),
+        "bytes": sum(golden["size_bytes"] or 0 for golden in found) if volumes else None,
+        "orphans": sum(golden["orphan"] for golden in found) if catalog else None,
+        "orphan_bytes": sum(golden["size_bytes"] or 0 for golden in found if golden["orphan"])
+        if volumes and catalog
+        else None,
         "clones": None if None in clones else sum(clones),
     }

@@ -40,6 +40,23 @@ WILL_NOT_FINISH, NOT_PROGRESSING, ABSENT, DELETING, UNKNOWN = (
 )
 # Nothing can be said: CDI is not installed, or its objects may not be read. Never the same as absent.
 API_MISSING, FORBIDDEN = "api_missing", "forbidden"
+ALL_STATES = (
+    READY,
+    IMPORTING,
+    WAITING,
+    RETRYING,
+    FAILING,
+    STUCK,
+    FAILED,
+    LOST,
+    WILL_NOT_FINISH,
+    NOT_PROGRESSING,
+    ABSENT,
+    DELETING,
+    UNKNOWN,
+    API_MISSING,
+    FORBIDDEN,
+)
 IN_TROUBLE = frozenset({FAILING, STUCK, FAILED, LOST, WILL_NOT_FINISH, NOT_PROGRESSING})
 
 # CDI never gives up on an HTTP import and never calls it Failed; its own alert and the chart's guard take three restarts as the limit.

@@ -63,7 +63,8 @@ def helpers(claims: Iterable[Claim], pods: Iterable[Pod]) -> list[Claim | Pod]:
         owned = any(kind in ("PersistentVolumeClaim", "Pod") for kind, _, _ in meta.owners)
         return OWNED_BY in meta.labels or (meta.labels.get(CDI_LABEL[0]) == CDI_LABEL[1] and owned)
 
-    return [one for one in (*claims, *pods) if helps(one.meta)]
+    every: list[Claim | Pod] = [*claims, *pods]
+    return [one for one in every if helps(one.meta)]
 
 
 def unresolved(found: Sequence[Claim | Pod], claims: Iterable[Claim]) -> set[str]:
