@@ -3,11 +3,33 @@
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
+
 import pytest
 
 from bench import contenders, figures, pools
+from bench.site import measured_site
+from lab.api import Api, Object
 
 POOLS = 20
+
+
+@pytest.mark.lab
+def test_a_patch_without_news_changes_nothing_from_the_first_time(tmp_path: Path) -> None:
+    """Else kubernetes.core, which patches every pool, would write a thousand of them when it has nothing to do."""
+
+    async def patched(declared: Object) -> tuple[str, str]:
+        async with Api(site.kubeconfig, "lab-test") as api:
+            meta = declared["metadata"]
+            before = await api.get("KubernetesNodes", meta["name"], meta["namespace"])
+            after = await api.patch("KubernetesNodes", meta["name"], declared, meta["namespace"])
+            return (before or {})["metadata"]["resourceVersion"], after["metadata"]["resourceVersion"]
+
+    with measured_site(tmp_path / "lab", 2) as site:
+        for declared in site.manifests:
+            before, after = asyncio.run(patched(declared))
+            assert before == after
 
 
 @pytest.mark.lab
