@@ -22,17 +22,22 @@ Objects = dict[tuple[str, str], Any]  # (namespace, name) -> object, as the targ
 _WATCH_SECONDS = 240.0
 _AGAIN_SECONDS, _AGAIN_AT_MOST = 1.0, 5.0
 _IDLE_SECONDS = 5.0
+_REMIND_SECONDS = 60.0
 _RIGHTS = (401, 403, 404)
 
 
 @dataclass(frozen=True)
 class Target:
-    """What to observe: one kind, one namespace or all. ``parse`` makes the typed object once per change; None drops it."""
+    """What to observe: one kind, one namespace or all. ``parse`` makes the typed object once per change; None drops it.
+
+    What is ``optional`` helps, and the wait goes on without it where the rights to list or to watch it are missing.
+    """
 
     resource: Resource
     namespace: str | None = None
     selector: str | None = None
     parse: Callable[[dict[str, Any]], Any] | None = None
+    optional: bool = False
 
 
 class Change(NamedTuple):
@@ -100,6 +105,8 @@ class _Feed(threading.Thread):
                 pause = _AGAIN_SECONDS
             except KubeError as error:
                 self._failed(error)
+                if self.target.optional and error.status in _RIGHTS:
+                    return
                 pause = min(pause * 2, _AGAIN_AT_MOST) if error.verb == "list" else _AGAIN_SECONDS
             except Exception as error:  # noqa: BLE001 (a feed that died silently would look like a wait without news)
                 self._failed(KubeError("list", self.target.resource.kind, repr(error)))
@@ -153,6 +160,7 @@ def observe(
                 return False
             for change in source.take(min(left, _IDLE_SECONDS)):
                 view.take(change)
+            view.remind(source.now())
             if view.complete and judge(view.state):
                 return True
     finally:
@@ -167,10 +175,20 @@ class _View:
         self.last_error: KubeError | None = None
         self._targets, self._note = targets, note
         self._away: set[Target] = set()
+        self._reminded: float | None = None
 
     @property
     def complete(self) -> bool:
-        return len(self.state) == len(self._targets)
+        """Whether everything is known as it is now: nobody judges by what was true before the API server went away."""
+        return len(self.state) == len(self._targets) and not self._away
+
+    def remind(self, now: float) -> None:
+        """While nothing can be judged, the judge cannot say anything either: a line now and then."""
+        if not self._away or self._reminded is None:
+            self._reminded = now
+        elif now - self._reminded >= _REMIND_SECONDS:
+            self._reminded = now
+            self._note(f"{self.last_error}; still waiting for the API server to answer again")
 
     def take(self, change: Change) -> None:
         target, event, payload = change
@@ -191,6 +209,10 @@ class _View:
                 self.state[target][_key(payload)] = item
 
     def _failed(self, target: Target, error: KubeError) -> None:
+        if error.status in _RIGHTS and target.optional:
+            self.state[target] = {}
+            self._note(f"{error}; going on without")
+            return
         if error.status in _RIGHTS:
             raise error
         self.last_error = error

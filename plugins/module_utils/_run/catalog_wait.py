@@ -18,7 +18,7 @@ from .._kube.resources import HELM_RELEASE
 from .catalog_site import Prepared, still_absent
 from .entry import Session
 from .failures import WaitFailure
-from .golden_wait import GoldenWatch, default_seconds, targets
+from .golden_wait import TARGETS, GoldenWatch, default_seconds
 from .releases import CatalogRelease, stages
 from .waiting import FAILED, Golden, absent
 
@@ -46,7 +46,7 @@ class CatalogWait:
         """Errors: WaitFailure, when waiting cannot help, or the time is over; KubeError."""
         session = self.session
         seconds = session.params["wait_timeout"] or session.patience.share(self._default_seconds())
-        watched = (RELEASES, *targets(session))
+        watched = (RELEASES, *TARGETS)
         if not observe(session.client, watched, self.judge, float(seconds), self._news, session.reporter.say):
             raise WaitFailure(
                 f"Timed out after {session.patience.spent(seconds)} s waiting for the catalog: "

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._image.golden import GOLDEN_NAMESPACE
-from .._kube.errors import KubeError
 from .._kube.observe import Objects, Target, observe
 from .._kube.resources import CLAIM, DATA_VOLUME, EVENT, POD
 from .._storage.objects import Claim, DataVolume
@@ -24,8 +23,9 @@ from .waiting import Golden, goldens, hopeless, pending_text
 
 VOLUMES = Target(DATA_VOLUME, GOLDEN_NAMESPACE, parse=DataVolume.from_api)
 CLAIMS = Target(CLAIM, GOLDEN_NAMESPACE, parse=Claim.from_api)
-PODS = Target(POD, GOLDEN_NAMESPACE, parse=Pod.from_api)
-EVENTS = Target(EVENT, GOLDEN_NAMESPACE, parse=Event.from_api)
+PODS = Target(POD, GOLDEN_NAMESPACE, parse=Pod.from_api, optional=True)
+EVENTS = Target(EVENT, GOLDEN_NAMESPACE, parse=Event.from_api, optional=True)
+TARGETS = (VOLUMES, CLAIMS, PODS, EVENTS)
 
 # An image of a few hundred MB is fetched and unpacked within minutes; what is slower than this per GiB of the golden is stuck.
 _BASE_SECONDS, _SECONDS_PER_GIB = 600.0, 120.0
@@ -64,7 +64,6 @@ class GoldenWatch:
         self.found: list[Golden] = []
         # What the runs before this one have seen counts: the wait may be one of several slices.
         now, patience = clock(), session.patience
-        self._started = now - patience.waited
         self._since = {name: _Since(state, now - seconds) for name, (state, seconds) in patience.since.items()}
 
     def look(self, state: Mapping[Target, Objects]) -> list[Golden]:
@@ -83,7 +82,8 @@ class GoldenWatch:
             known = self._since.get(golden.name)
             if known is None or known.state != golden.state.state:
                 self._since[golden.name] = _Since(golden.state.state, now)
-        lost = [golden for golden in self.found if hopeless(golden, now - self._started)]
+        # A passing complaint of a golden that has just been made is no trouble yet, however long the wait was before.
+        lost = [golden for golden in self.found if hopeless(golden, now - self._since[golden.name].moment)]
         if lost:
             raise WaitFailure(
                 "\n".join(_trouble(golden) for golden in lost), goldens=[golden.as_dict() for golden in self.found]
@@ -91,8 +91,9 @@ class GoldenWatch:
         return self.found
 
     def tell(self, more: str = "") -> None:
-        """A line when phase, attempts or message of a golden changed."""
-        key = "; ".join(f"{one.name} {one.state.state} {one.state.phase} {one.state.restarts}" for one in self.found)
+        """A line when state, phase, attempts or message of a golden changed."""
+        states = [(one.name, one.state) for one in self.found]
+        key = "; ".join(f"{name} {found.state} {found.phase} {found.restarts} {found.reason}" for name, found in states)
         self.session.reporter.tell(key + more, pending_text(self.found) + more)
 
     def last_seen(self) -> str:
@@ -136,27 +137,13 @@ def wait_for_goldens(
         return all(golden.state.ready for golden in found)
 
     limit = float(seconds) if seconds else session.patience.share(default_seconds(_sizes(session, names)))
-    if not observe(session.client, targets(session), judge, limit, news, session.reporter.say):
+    if not observe(session.client, TARGETS, judge, limit, news, session.reporter.say):
         raise WaitFailure(
             f"Timed out after {session.patience.spent(limit)} s waiting for goldens: {watch.last_seen()}",
             goldens=[golden.as_dict() for golden in watch.found],
             timed_out=True,
         )
     return watch.found
-
-
-def targets(session: Session) -> tuple[Target, ...]:
-    """What can be watched with the rights at hand; DataVolumes and claims are needed."""
-    allowed = [VOLUMES, CLAIMS]
-    for target in (PODS, EVENTS):
-        try:
-            session.client.listing(target.resource, target.namespace, limit="1")
-        except KubeError as error:
-            if not error.forbidden:
-                raise
-        else:
-            allowed.append(target)
-    return tuple(allowed)
 
 
 def _sizes(session: Session, names: Sequence[str]) -> list[Any]:
