@@ -13,6 +13,7 @@ from typing import Any
 from .._pool.objects import HelmRelease, Machine, MachineDeployment
 from .._pool.pool import Pool
 from .._pool.source import Source
+from .._storage.golden import RESTART_LIMIT
 from .._storage.objects import DataVolume
 from .._usage.disks import cloned_disks
 from .waiting import FAILED, READY, ReleaseState, release_state
@@ -124,14 +125,14 @@ def wanted_workers(pool: Pool) -> int:
 def disk_trouble(volume: DataVolume) -> tuple[str, bool]:
     """What is wrong with a disk by the predicate that KubeVirt itself uses, and whether it is final; blank when nothing is.
 
-    A failed attempt to fill a disk is not final: CDI tries again.
+    A failed attempt to fill a disk is not: CDI tries again. After some it is taken for final, as with goldens.
     """
     if volume.phase == "Failed":
         return f"disk {volume.name} failed", True
     for condition in volume.conditions:
         said = f"disk {volume.name}: {condition.message or condition.reason}"
         if condition.type == "Running" and condition.status == "False" and condition.reason == "Error":
-            return said, False
+            return said, volume.restarts >= RESTART_LIMIT
         if condition.type == "Running" and condition.status == "False" and condition.reason == "ImagePullFailed":
             return said, True
         if condition.type == "Bound" and condition.status != "True" and condition.reason == "ErrExceededQuota":

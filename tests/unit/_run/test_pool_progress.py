@@ -131,6 +131,8 @@ def running(reason: str, message: str = "404", **more: Any) -> dict[str, Any]:
     [
         ({}, "Failed", "disk d failed", ""),
         (running("Error"), "ImportInProgress", "", "disk d: 404"),
+        (running("Error", restartCount=2), "ImportInProgress", "", "disk d: 404"),
+        (running("Error", restartCount=3), "ImportInProgress", "disk d: 404", ""),
         (running("ImagePullFailed", ""), "ImportScheduled", "disk d: ImagePullFailed", ""),
         (running("Completed"), "CloneInProgress", "", ""),
         (
