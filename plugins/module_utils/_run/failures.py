@@ -14,7 +14,7 @@ from .._guard.findings import Verdict
 class Failure(Exception):
     """``result`` is returned beside the message."""
 
-    def __init__(self, text: str, **result: Any) -> None:
+    def __init__(self, text: str, /, **result: Any) -> None:
         self.result = result
         super().__init__(text)
 
