@@ -29,9 +29,10 @@ class BenchError(Exception):
 
 @dataclass(frozen=True)
 class Cost:
-    """One run: seconds of the whole process, peak memory of its largest process, requests and how many of them wrote."""
+    """One run: seconds of the whole process and of processor time, peak memory of its largest process, requests, and writes among them."""
 
     seconds: float
+    cpu_seconds: float
     peak_mib: float
     requests: int
     writes: int
@@ -73,7 +74,7 @@ class Contender:
             raise BenchError(f"{type(self).__name__} ended with {done['code']}: {done['output'][-3000:]}")
         found = self.site.requests(mark, self.agent)
         self.check(done["output"], writes, found.writes().count())
-        return Cost(done["seconds"], done["peak_mib"], found.count(), found.writes().count())
+        return Cost(done["seconds"], done["cpu_seconds"], done["peak_mib"], found.count(), found.writes().count())
 
     def check(self, output: str, expected: int, written: int) -> None:
         """Errors: BenchError when other work was done than was asked for."""

@@ -61,17 +61,16 @@ class Bench:
     def measured(self) -> dict[str, Any]:
         """What .lab/bench.json says about a site."""
         small, site = self.site.pools <= _MANY, self.site
+        kubectl, product = Kubectl(site, self.folder), Product(site, self.folder)
         works: dict[str, dict[str, Any]] = {"nothing": {}, "one": {}, "hundred": {}, "report": {}}
-        # kubectl first: pools that somebody else changed would get its annotation anew.
-        self._works(works, "kubectl", Kubectl(site, self.folder), self.runs, changes=small)
-        raw = probe("raw", site.kubeconfig, _POOLS_PATH, "7")
-        self._works(works, "product", Product(site, self.folder), self.runs, changes=True)
+        module, raw = self._nothing(works, {"kubectl": kubectl, "product": product})
+        # kubectl first: a pool that somebody else has changed would get its annotation anew.
+        self._changes(works, "kubectl", kubectl, self.runs if small else 0)
+        self._changes(works, "product", product, self.runs)
         works["report"]["product"] = self._median(Report(site, self.folder), self.runs, 0)
-        module = {
-            "nothing": self._module("node_pools", {"pools": [options(one) for one in site.manifests], "wait": "none"}),
-            "report": self._module("node_pools_info", {}),
-        }
-        self._works(works, "k8s_list", CoreList(site, self.folder), 1, changes=small)
+        core = CoreList(site, self.folder)
+        works["nothing"]["k8s_list"] = self._median(core, 1, 0)
+        self._changes(works, "k8s_list", core, 1 if small else 0)
         loop = self._median(CoreLoop(site, self.folder), 1, 0)
         works["nothing"]["k8s_loop"] = scaled(loop, min(LOOP, site.pools), site.pools)
         return {
@@ -79,17 +78,36 @@ class Bench:
             "tenants": site.tenants,
             "runs": self.runs,
             "fill_seconds": round(site.fill_seconds, 1),
-            "raw_list_seconds": statistics.median(raw["seconds"]),
+            "raw_list_seconds": round(statistics.median(raw["seconds"]), 4),
             "raw_list_bytes": raw["bytes"],
             "works": works,
             "module": module,
         }
 
-    def _works(
-        self, works: dict[str, dict[str, Any]], name: str, contender: Contender, runs: int, changes: bool
-    ) -> None:
-        for work, count in (("nothing", 0), ("one", 1), ("hundred", min(100, self.site.pools))):
-            if changes or not count:
+    def _nothing(
+        self, works: dict[str, dict[str, Any]], contenders: dict[str, Contender]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Turn by turn, so that whatever else the machine does at the time disturbs all of them alike."""
+        costs: dict[str, list[Cost]] = {name: [] for name in contenders}
+        module: dict[str, list[dict[str, Any]]] = {"nothing": [], "report": []}
+        raw: dict[str, Any] = {"seconds": []}
+        for _ in range(self.runs):
+            for name, contender in contenders.items():
+                costs[name].append(contender.run(0))
+            declared = [options(one) for one in self.site.manifests]
+            module["nothing"].append(self._module("node_pools", {"pools": declared, "wait": "none"}))
+            raw |= (again := probe("raw", self.site.kubeconfig, _POOLS_PATH, "5")) | {
+                "seconds": raw["seconds"] + again["seconds"]
+            }
+            module["report"].append(self._module("node_pools_info", {}))
+        for name in contenders:
+            works["nothing"][name] = median(costs[name])
+            self._say(name, 0, works["nothing"][name])
+        return {work: medians(found) for work, found in module.items()}, raw
+
+    def _changes(self, works: dict[str, dict[str, Any]], name: str, contender: Contender, runs: int) -> None:
+        for work, count in (("one", 1), ("hundred", min(100, self.site.pools))):
+            if runs:
                 works[work][name] = self._median(contender, runs, count)
 
     def _median(self, contender: Contender, runs: int, changes: int) -> dict[str, Any]:
@@ -99,25 +117,31 @@ class Bench:
             self.site.change(changes, self._most)
             costs.append(contender.run(changes))
         found = median(costs)
-        print(f"bench: {type(contender).__name__}, {changes} changed: {found['seconds']} s", file=sys.stderr)
+        self._say(type(contender).__name__, changes, found)
         return found
 
+    @staticmethod
+    def _say(name: str, changes: int, found: dict[str, Any]) -> None:
+        print(f"bench: {name}, {changes} changed: {found['seconds']} s", file=sys.stderr, flush=True)
+
     def _module(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        found = [module_cost(self.site, self.folder, name, arguments) for _ in range(self.runs)]
-        return {key: round(statistics.median(one[key] for one in found), 3) for key in found[0]}
+        return module_cost(self.site, self.folder, name, arguments)
+
+
+def medians(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Key by key."""
+    return {key: round(statistics.median(one[key] for one in found), 3) for key in found[0]}
 
 
 def median(costs: Sequence[Cost]) -> dict[str, Any]:
     """Field by field; ``runs`` says of how many."""
-    names = [field.name for field in dataclasses.fields(Cost)]
-    found = {name: round(statistics.median(getattr(one, name) for one in costs), 3) for name in names}
-    return found | {"runs": len(costs)}
+    return medians([dataclasses.asdict(one) for one in costs]) | {"runs": len(costs)}
 
 
 def scaled(one: dict[str, Any], measured: int, pools: int) -> dict[str, Any]:
     """The cost of a loop over all pools from one over some; memory does not grow."""
     factor = pools / measured
-    grown = {name: round(one[name] * factor, 3) for name in ("seconds", "requests", "writes")}
+    grown = {name: round(one[name] * factor, 3) for name in ("seconds", "cpu_seconds", "requests", "writes")}
     return (
         one | grown | {"requests": round(grown["requests"]), "writes": round(grown["writes"]), "scaled_from": measured}
     )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures one process, from a process that is small itself; prints one JSON object.
 
-python bench/probe.py run COMMAND...               seconds and peak memory of the largest process of its tree
+python bench/probe.py run COMMAND...               seconds, processor time, peak memory of the largest process of its tree
 python bench/probe.py module NAME ARGUMENTS.json   a module of the collection as its own process: its job, all of it, peak memory
 python bench/probe.py raw KUBECONFIG PATH RUNS     one list over HTTP with JSON parsing
 
@@ -25,7 +25,7 @@ _MODULES = "ansible_collections.cozystack.worker_image.plugins.modules"
 
 
 def run(command: list[str]) -> dict[str, Any]:
-    """``code``, ``output`` (both streams), ``seconds``, ``peak_mib``."""
+    """``code``, ``output`` (both streams), ``seconds``, ``cpu_seconds`` of the tree, ``peak_mib``."""
     reading, writing = os.pipe()
     started = time.perf_counter()
     actions = [(os.POSIX_SPAWN_DUP2, writing, 1), (os.POSIX_SPAWN_DUP2, writing, 2), (os.POSIX_SPAWN_CLOSE, reading)]
@@ -35,8 +35,9 @@ def run(command: list[str]) -> dict[str, Any]:
         output = stream.read()
     _, status, usage = os.wait4(pid, 0)
     seconds = time.perf_counter() - started
-    code, peak = os.waitstatus_to_exitcode(status), usage.ru_maxrss / 1024
-    return {"code": code, "output": output.decode(errors="replace"), "seconds": seconds, "peak_mib": peak}
+    code, text = os.waitstatus_to_exitcode(status), output.decode(errors="replace")
+    cpu, peak = usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+    return {"code": code, "output": text, "seconds": seconds, "cpu_seconds": cpu, "peak_mib": peak}
 
 
 def _peak_mib() -> float:
@@ -76,7 +77,8 @@ def module(name: str, arguments: Path) -> dict[str, Any]:
     seconds = time.clock_gettime(time.CLOCK_BOOTTIME) - _begun()
     result = json.loads(answer.getvalue())
     kept = {key: result.get(key) for key in ("failed", "msg", "changed")}
-    return {"job_seconds": took[0] if took else 0.0, "seconds": seconds, "peak_mib": _peak_mib(), **kept}
+    figures = {"seconds": seconds, "cpu_seconds": time.process_time(), "peak_mib": _peak_mib()}
+    return {"job_seconds": took[0] if took else 0.0, **figures, **kept}
 
 
 def raw(kubeconfig: Path, path: str, runs: int) -> dict[str, Any]:

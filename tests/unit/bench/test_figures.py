@@ -126,13 +126,15 @@ def test_write_and_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
 
 
 def test_median_field_by_field() -> None:
-    found = median([Cost(3.0, 50, 10, 0), Cost(1.0, 70, 12, 0), Cost(2.0, 60, 11, 0)])
-    assert found == {"seconds": 2.0, "peak_mib": 60, "requests": 11, "writes": 0, "runs": 3}
+    found = median([Cost(3.0, 0.3, 50, 10, 0), Cost(1.0, 0.2, 70, 12, 0), Cost(2.0, 0.1, 60, 11, 0)])
+    assert found == {"seconds": 2.0, "cpu_seconds": 0.2, "peak_mib": 60, "requests": 11, "writes": 0, "runs": 3}
 
 
 def test_a_loop_is_scaled_and_says_so() -> None:
-    found = scaled(median([Cost(20.0, 80, 80, 40)]), 40, 1000)
-    assert found == {"seconds": 500.0, "peak_mib": 80, "requests": 2000, "writes": 1000, "runs": 1, "scaled_from": 40}
+    found = scaled(median([Cost(20.0, 18.0, 80, 80, 40)]), 40, 1000)
+    assert found == {
+        "seconds": 500.0, "cpu_seconds": 450.0, "peak_mib": 80, "requests": 2000, "writes": 1000, "runs": 1, "scaled_from": 40,
+    }  # fmt: skip
 
 
 def test_what_kubectl_remembers() -> None:
