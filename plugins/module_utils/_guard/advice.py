@@ -44,6 +44,7 @@ def factory_url_query(case: PoolCase) -> Iterator[Found]:
 
 @rule(
     "release-suspended",
+    own=True,
     refuses=False,
     chart=False,
     cause="The pool's HelmRelease is suspended, so a change is stored and nothing happens.",

@@ -16,7 +16,7 @@ from .._image.golden import GOLDEN_NAMESPACE
 from .._image.versions import SCHEMATIC_SHAPE, VERSION_SHAPE
 from .._pool.objects import InstanceType
 from .._pool.pool import Pool
-from .._pool.source import Source, resolve_source
+from .._pool.source import Source
 from .._storage.clone import ClonePrediction
 from .._storage.objects import Claim, DataVolume
 from .._storage.reading import dig, is_set, mapping
@@ -51,7 +51,7 @@ class PoolCase:
 
     @cached_property
     def source(self) -> Source:
-        return resolve_source(self.pool.values)
+        return self.pool.source
 
     @cached_property
     def clones(self) -> bool:

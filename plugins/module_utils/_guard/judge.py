@@ -10,6 +10,7 @@ from typing import Any
 
 from .._pool.pool import POOL_DEFAULTS, Pool, published_defaults
 from .._storage.reading import mapping
+from .alike import Alike, shape_of
 from .case import PoolCase
 from .catalog import CatalogCase
 from .findings import Finding, Verdict
@@ -58,7 +59,12 @@ def judge_pools(pools: Sequence[Pool], state: ClusterState, rules: Sequence[Rule
 
     Pools that carry the built-in defaults are judged with those that the cluster publishes, when its schema is known.
     """
-    return _verdict([(PoolCase(pool, state), rules) for pool in with_published(pools, state)])
+    alike, answers = Alike(rules), _Answers()
+    for pool in with_published(pools, state):
+        case = PoolCase(pool, state)
+        shape = shape_of(case)
+        alike.learn(shape, answers.ask(case, alike.rules_for(shape)))
+    return answers.verdict()
 
 
 def with_published(pools: Iterable[Pool], state: ClusterState) -> tuple[Pool, ...]:
@@ -70,18 +76,39 @@ def with_published(pools: Iterable[Pool], state: ClusterState) -> tuple[Pool, ..
 
 
 def _verdict(cases: Iterable[tuple[Any, Sequence[Rule]]]) -> Verdict:
-    refusals: list[Finding] = []
-    advice: list[Finding] = []
-    not_judged: list[Finding] = []
+    answers = _Answers()
     for case, rules in cases:
+        answers.ask(case, rules)
+    return answers.verdict()
+
+
+class _Answers:
+    """What rules have said so far."""
+
+    def __init__(self) -> None:
+        self._refusals: list[Finding] = []
+        self._advice: list[Finding] = []
+        self._not_judged: list[Finding] = []
+
+    def ask(self, case: Any, rules: Sequence[Rule]) -> list[Rule]:
+        """Ask these rules; those that had something to say."""
+        spoke = []
         for item in rules:
+            said = False
             try:
                 for hit in item.check(case):
                     refuses = item.refuses if hit.refuses is None else hit.refuses
-                    (refusals if refuses else advice).append(finding(item, case.subject, hit))
+                    (self._refusals if refuses else self._advice).append(finding(item, case.subject, hit))
+                    said = True
             except NotRead as missing:
-                not_judged.append(_not_judged(case.subject, item, missing.needs))
-    return Verdict(tuple(refusals), tuple(advice), tuple(not_judged))
+                self._not_judged.append(_not_judged(case.subject, item, missing.needs))
+                said = True
+            if said:
+                spoke.append(item)
+        return spoke
+
+    def verdict(self) -> Verdict:
+        return Verdict(tuple(self._refusals), tuple(self._advice), tuple(self._not_judged))
 
 
 def finding(item: Rule, subject: str, hit: Found) -> Finding:

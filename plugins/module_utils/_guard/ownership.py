@@ -18,6 +18,7 @@ LONGEST_NAME = 53 - len(RELEASE_PREFIX)
 
 @rule(
     "cluster-required",
+    own=True,
     cause="A pool must say which cluster it belongs to.",
     example='cluster: ""',
     remedy="Set cluster to the name of the parent Kubernetes resource.",
@@ -29,6 +30,7 @@ def cluster_required(case: PoolCase) -> Iterator[Found]:
 
 @rule(
     "pool-name-prefix",
+    own=True,
     cause="The resource of a pool is named <cluster>-<pool>, and spec.cluster decides where the name splits.",
     example="name other-md0 with cluster: shop",
     remedy="Name the resource <cluster>-<pool>, or correct cluster.",
@@ -45,6 +47,7 @@ def pool_name_prefix(case: PoolCase) -> Iterator[Found]:
 
 @rule(
     "pool-name-format",
+    own=True,
     chart=False,
     cause="The API accepts names of lower-case letters, digits and inner dashes that start with a letter, and only so long that the "
     "release's name fits.",
@@ -65,6 +68,7 @@ def pool_name_format(case: PoolCase) -> Iterator[Found]:
 
 @rule(
     "pool-owned-elsewhere",
+    own=True,
     cause="The workers' MachineDeployment belongs to another release, usually to the parent cluster's own old node group.",
     example="annotation meta.helm.sh/release-name: kubernetes-shop on the MachineDeployment",
     remedy="Choose another pool name, or let the platform's migration hand the node group over first.",
@@ -83,6 +87,7 @@ def pool_owned_elsewhere(case: PoolCase) -> Iterator[Found]:
 
 @rule(
     "cluster-changed",
+    own=True,
     cause="cluster of an existing pool was edited. Object names can stay the same while the pool's machines are lost from sight.",
     example="cluster changed from shop to shop-md0",
     remedy="Restore cluster to its former value; to move workers to another cluster, create a new pool.",
@@ -103,6 +108,7 @@ def cluster_changed(case: PoolCase) -> Iterator[Found]:
 
 @rule(
     "parent-absent",
+    own=True,
     chart=False,
     cause="The Kubernetes resource that the pool names does not exist in its namespace, so its workers have nothing to join.",
     example="cluster: shpo",
@@ -124,6 +130,7 @@ def parent_absent(case: PoolCase) -> Iterator[Found]:
 
 @rule(
     "release-name-clash",
+    own=True,
     chart=False,
     cause="A Kubernetes resource named nodes-<x> owns the same release as the pool <x>.",
     example="pool shop-md0 beside a Kubernetes resource named nodes-shop-md0",
@@ -143,6 +150,7 @@ def release_name_clash(case: PoolCase) -> Iterator[Found]:
 
 @rule(
     "parent-talos-differs",
+    own=True,
     refuses=False,
     chart=False,
     cause="The parent cluster repeats the pools' Talos defaults, and the platform expects both blocks to agree.",

@@ -12,7 +12,6 @@ from .._image.catalog import Catalog
 from .._image.keep import keep_live_spelling
 from .._image.render import render_goldens
 from .._pool.pool import Pool
-from .._pool.source import resolve_source
 from .._pool.template import TemplateUnknown, boot_disk, machine_template_name
 from .case import PoolCase, Resolved
 from .findings import settle
@@ -34,7 +33,7 @@ def template_of(pool: Pool, state: ClusterState) -> tuple[str, str]:
     name, why = "", ""
     found = (
         resolved_class(pool, state)
-        if resolve_source(pool.values).clones
+        if pool.source.clones
         else Resolved(pool.storage_class, "storageClass")
     )
     if found is None:
@@ -50,7 +49,7 @@ def describe_pool(pool: Pool, state: ClusterState) -> dict[str, Any]:
     """One pool: names, resolved source, boot disk (null when it cannot be told), template name."""
     found = (
         resolved_class(pool, state)
-        if resolve_source(pool.values).clones
+        if pool.source.clones
         else Resolved(pool.storage_class, "storageClass")
     )
     template, why = template_of(pool, state)
@@ -59,7 +58,7 @@ def describe_pool(pool: Pool, state: ClusterState) -> dict[str, Any]:
         "name": pool.name,
         "cluster": pool.values_cluster,
         "pool": pool.pool,
-        "source": resolve_source(pool.values).as_dict(),
+        "source": pool.source.as_dict(),
         "storage_class": found.value if found else None,
         "storage_class_from": found.origin if found else "",
         "worker_disk": boot_disk(pool, found.value) if found else None,

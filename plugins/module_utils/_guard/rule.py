@@ -35,7 +35,11 @@ class Found:
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule. ``cause``, ``example`` and ``remedy`` explain it for the documentation; ``chart`` says that the chart refuses it too."""
+    """A rule. ``cause``, ``example`` and ``remedy`` explain it for the documentation; ``chart`` says that the chart refuses it too.
+
+    ``own`` says that it looks at names, or at objects that belong to this very pool or its cluster. What other rules find depends on the
+    pool's values and on what all pools share, so it is the same for pools that are alike.
+    """
 
     id: str
     check: Callable[[Any], Iterator[Found]]
@@ -44,15 +48,23 @@ class Rule:
     cause: str
     example: str
     remedy: str
+    own: bool = False
 
 
 def rule(
-    rule_id: str, *, cause: str, example: str, remedy: str, refuses: bool = True, chart: bool = True
+    rule_id: str,
+    *,
+    cause: str,
+    example: str,
+    remedy: str,
+    refuses: bool = True,
+    chart: bool = True,
+    own: bool = False,
 ) -> Callable[[Callable[[Any], Iterator[Found]]], Rule]:
     """Make a rule of a function that takes a case and yields what it found."""
 
     def make(check: Callable[[Any], Iterator[Found]]) -> Rule:
-        return Rule(rule_id, check, refuses, chart, cause, example, remedy)
+        return Rule(rule_id, check, refuses, chart, cause, example, remedy, own)
 
     return make
 

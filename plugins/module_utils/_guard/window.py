@@ -65,6 +65,7 @@ def talos_window_unlisted(case: PoolCase) -> Iterator[Found]:
 
 @rule(
     "version-ahead-of-parent",
+    own=True,
     cause="A kubelet must not be newer than the API server it joins. Lagging behind is fine.",
     example='version: "v1.35" while the parent cluster runs v1.34.0',
     remedy="Upgrade the parent Kubernetes resource first, then the pool.",

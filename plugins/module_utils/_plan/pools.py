@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .._pool.pool import Pool
-from .._pool.source import OMITTED, resolve_source
+from .._pool.source import OMITTED
 from .._storage.quantity import same_quantity
 from .._storage.reading import mapping, texts
 from .changes import Change, Path, compare, equal, merge_patch, without_nulls
@@ -152,7 +152,7 @@ def delete_step(live: LivePool) -> Step:
 
 def way_back(before: Pool, after: Pool) -> str:
     """How to undo a change of what the pool boots from: "run again with osImage.builtin.version v1.13.6"; blank when that stays."""
-    old, new = resolve_source(before.values), resolve_source(after.values)
+    old, new = before.source, after.source
     if (old.mode, old.golden, old.url) == (new.mode, new.golden, new.url):
         return ""
     if old.mode == OMITTED:

@@ -10,7 +10,6 @@ from typing import Any
 
 from .._storage.reading import dig
 from .pool import Pool
-from .source import resolve_source
 
 # Fields of the worker's configuration, which on platforms of before its template was named by a hash reach no existing worker.
 CONFIG_FIELDS = ("talos.installerRepository", "talos.registryMirrors")
@@ -31,7 +30,7 @@ def followed_defaults(pool: Pool, stored: Mapping[str, Any], config_hashed: bool
 
 
 def _used(pool: Pool, config_hashed: bool | None) -> Iterator[str]:
-    origins = set(resolve_source(pool.values).origins.values())
+    origins = set(pool.source.origins.values())
     for key in ("schematicID", "version", "imageFactoryURL"):
         if f"talos.{key}" in origins:
             yield f"talos.{key}"

@@ -13,6 +13,7 @@ from typing import Any
 from .._image.golden import DEFAULT_FACTORY, DEFAULT_INSTALLER, DEFAULT_SCHEMATIC, DEFAULT_TALOS
 from .._storage.printed import helm_merge, helm_values, printed
 from .._storage.reading import dig, is_set, mapping, text
+from .source import Source, resolve_source
 
 POOL_DEFAULTS: Mapping[str, Any] = {
     "cluster": "",
@@ -113,6 +114,11 @@ class Pool:
         declared = dict(self.spec)
         declared.setdefault("cluster", self.cluster)
         return helm_values(self.defaults, declared)
+
+    @cached_property
+    def source(self) -> Source:
+        """What its workers boot from."""
+        return resolve_source(self.values)
 
     @cached_property
     def kubernetes_version(self) -> str:

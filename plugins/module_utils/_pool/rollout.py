@@ -20,7 +20,7 @@ from .._storage.printed import printed
 from .._storage.reading import dig, is_set, mapping
 from .objects import MachineDeployment
 from .pool import Pool
-from .source import Source, resolve_source
+from .source import Source
 from .template import TemplateUnknown, disk_class, machine_template_name
 
 _REFERENCES = ("template", "version", "config")
@@ -108,7 +108,7 @@ def config_is_hashed(live: MachineDeployment) -> bool:
 
 def config_inputs(pool: Pool) -> Mapping[str, Any]:
     """What the worker's config is made from, by field path or in words; a change of any of them moves a hashed config template."""
-    values, source = pool.values, resolve_source(pool.values)
+    values, source = pool.values, pool.source
     talos = mapping(values, "talos")
     kubelet = mapping(values, "kubelet")
     sized = (
@@ -139,7 +139,7 @@ def config_inputs(pool: Pool) -> Mapping[str, Any]:
 
 def _template(pool: Pool, cluster_values: Mapping[str, Any] | None, resolved_class: str | None) -> str:
     """The template's name, blank when it cannot be told."""
-    if resolved_class is None and resolve_source(pool.values).clones and not pool.storage_class:
+    if resolved_class is None and pool.source.clones and not pool.storage_class:
         return ""
     try:
         return machine_template_name(pool, cluster_values or {}, resolved_class or pool.storage_class)
@@ -175,7 +175,7 @@ def _template_move(
 
 def _template_fields(current: Pool, desired: Pool, classes: tuple[str | None, str | None]) -> Iterator[str]:
     """Changed fields that are inputs of the machine template."""
-    before, after = resolve_source(current.values), resolve_source(desired.values)
+    before, after = current.source, desired.source
     if _boots_from(before) != _boots_from(after):
         yield "osImage" if mapping(current.values, "osImage") != mapping(desired.values, "osImage") else "talos"
     if current.disk_size != desired.disk_size:

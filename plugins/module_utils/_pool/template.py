@@ -20,7 +20,7 @@ from .._storage.quantity import InvalidQuantity, parse_quantity
 from .._storage.reading import dig, is_set, items
 from .goyaml import Unprintable, yaml_lines
 from .pool import Pool
-from .source import Source, resolve_source
+from .source import Source
 
 USE_POPULATOR = "cdi.kubevirt.io/storage.usePopulator"
 _EPHEMERAL_LIMIT = "2Gi"
@@ -56,7 +56,7 @@ def on_kubevirt(pool: Pool) -> bool:
 
 def boot_disk(pool: Pool, resolved_class: str) -> dict[str, Any]:
     """The boot disk as data: ``annotations``, ``source``, ``storage``, as the template states them."""
-    source = resolve_source(pool.values)
+    source = pool.source
     storage: dict[str, Any] = {"resources": {"requests": {"storage": pool.disk_size}}}
     if source.clones:
         annotations = {GOLDEN_ANNOTATION: source.golden, POOL_ANNOTATION: pool.object_name}
@@ -116,7 +116,7 @@ def _lines(pool: Pool, cluster_values: Mapping[str, Any], resolved_class: str) -
 
 
 def _disk_lines(pool: Pool, resolved_class: str) -> Iterator[str]:
-    source = resolve_source(pool.values)
+    source = pool.source
     storage_class = disk_class(pool, source, resolved_class)
     yield "      - metadata:"
     yield "          name: disk-system"

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from .._guard.findings import Finding, Verdict
-from .._guard.judge import judge_pools
+from .._guard.judge import judge_pools, with_published
 from .._image.catalog import Catalog
 from .._plan.batches import Key
 from .._plan.plan import Plan, Step
@@ -108,6 +108,7 @@ def prepare(session: Session, declared: Sequence[Pool], frozen: Collection[str])
         steps[key], roll = with_roll(step, desired, live, site.cluster)
         if roll is not None:
             rolls[key] = roll
+    after = list(with_published(after, site.cluster))
     if steps:
         site = with_clone_settings(session.client, site)
     freezing = {key_of(pool): found for pool in after if key_of(pool) in steps and (found := _freezing(pool, site))}

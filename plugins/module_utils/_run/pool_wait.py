@@ -17,7 +17,6 @@ from .._kube.observe import Objects, Target, observe
 from .._kube.resources import DATA_VOLUME, HELM_RELEASE, MACHINE, MACHINE_DEPLOYMENT, Resource
 from .._pool.objects import HelmRelease, Machine, MachineDeployment
 from .._pool.pool import Pool
-from .._pool.source import resolve_source
 from .._storage.objects import DataVolume
 from .entry import Session
 from .failures import WaitFailure
@@ -40,10 +39,7 @@ def progress_of(pools: Sequence[Pool], site: SiteState) -> list[PoolProgress]:
     """From what was read already; no request."""
     cluster = site.cluster
     workers = Workers(cluster.data_volumes or (), cluster.machine_deployments)
-    return [
-        workers.progress(pool, resolve_source(pool.values), cluster.release(pool.namespace, pool.release_name))
-        for pool in pools
-    ]
+    return [workers.progress(pool, pool.source, cluster.release(pool.namespace, pool.release_name)) for pool in pools]
 
 
 class _Parsed:
@@ -82,7 +78,7 @@ class PoolWait:
         self.targets = _targets(session.client, pools, what)
         self.found: list[PoolProgress] = []
         self._parsed = _Parsed()
-        self._sources = [resolve_source(pool.values) for pool in pools]
+        self._sources = [pool.source for pool in pools]
         self._since: dict[str, float] = {}
 
     def run(self, seconds: float, tolerated: int = 0, before: str = "") -> Waited:

@@ -106,7 +106,7 @@ def _claims_of_goldens(volumes: Sequence[DataVolume]) -> dict[str, str]:
 def _declared(pools: Sequence[Pool]) -> Iterator[tuple[str, User]]:
     """A pool's own defaults are resolved, so that a form without a version counts too; so does a pool at zero workers."""
     for pool in pools:
-        source = resolve_source(pool.values)
+        source = pool.source
         if source.mode == AMBIGUOUS:
             # Refused by the chart until one form goes; if factory goes, it clones.
             builtin = {"builtin": pool.values["osImage"]["builtin"]}
