@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: golden_image
 short_description: Import, upload, adopt or retire one golden worker image
-version_added: 0.2.0
+version_added: 0.1.0
 author:
   - The cozystack.worker_image contributors (@cozystack)
 description:

@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: site_plan_info
 short_description: Plan catalog, pools and retirements of a site, and hash the plan
-version_added: 0.2.0
+version_added: 0.1.0
 author:
   - The cozystack.worker_image contributors (@cozystack)
 description:
