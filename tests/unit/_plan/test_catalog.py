@@ -9,10 +9,12 @@ from ansible_collections.cozystack.worker_image.plugins.module_utils._plan.catal
     catalog_changes,
     catalog_plan,
     desired_catalog,
+    force_step,
     merge_images,
     removal_changes,
 )
 from ansible_collections.cozystack.worker_image.plugins.module_utils._plan.changes import merge_patch
+from ansible_collections.cozystack.worker_image.plugins.module_utils._plan.plan import Plan
 
 NAME = "cozystack.kubernetes-worker-image"
 ENTRY = {"schematicID": "abc", "version": "v1.13.6"}
@@ -115,3 +117,15 @@ def test_a_plan_hash_depends_on_what_would_be_written_and_on_nothing_else() -> N
 def test_a_package_of_any_shape_is_read_without_a_crash(odd: Any) -> None:
     found = PlatformPackage.from_api(odd if isinstance(odd, dict) else {})
     assert (found.enabled, found.catalog, found.variant) == ([], {}, "default")
+
+
+def test_facts_move_when_somebody_edits_catalog_or_packages() -> None:
+    live = {"bundles": {"enabledPackages": ["a"]}, "kubernetesWorkerImage": {"storage": "6Gi"}}
+    facts = package(live).facts
+    assert package({**live, "publishing": {"host": "other"}}).facts == facts
+    assert package({**live, "kubernetesWorkerImage": {"storage": "7Gi"}}).facts != facts
+    assert package({**live, "bundles": {"enabledPackages": ["a", "b"]}}).facts != facts
+
+
+def test_a_forced_render_is_the_same_step_at_any_moment() -> None:
+    assert Plan((force_step("r"),)).hash == Plan((force_step("r"),)).hash
