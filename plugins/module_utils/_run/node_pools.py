@@ -13,6 +13,7 @@ from typing import Any
 from .approved import EXPECTED_SPEC, check_approved
 from .batch_options import BATCH_SPEC, batch_limits, frozen_option
 from .entry import POLICY_SPEC, Session
+from .lean import without_collector
 from .options import pool_options
 from .pool_plan import Prepared, prepare
 from .pool_remove import remove
@@ -41,7 +42,8 @@ def node_pools(session: Session, sleep: Callable[[float], None] = time.sleep) ->
     limits = batch_limits(params, declared)
 
     def look() -> Prepared:
-        return prepare(session, declared, frozen)
+        with without_collector():
+            return prepare(session, declared, frozen)
 
     first = look()
     if params["expected_plan"]:

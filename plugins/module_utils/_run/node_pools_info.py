@@ -21,6 +21,7 @@ from .._pool.pool import Pool
 from .._pool.rollout import config_is_hashed
 from .._storage.disk_report import DiskReport, disk_report, summary
 from .entry import Session
+from .lean import without_collector
 from .options import windows_option
 from .pool_progress import PoolProgress
 from .pool_wait import progress_of
@@ -40,6 +41,11 @@ INFO_SPEC: dict[str, Any] = {
 
 def node_pools_info(session: Session) -> dict[str, Any]:
     """Job of module node_pools_info."""
+    with without_collector():
+        return _info(session)
+
+
+def _info(session: Session) -> dict[str, Any]:
     params = session.params
     where = Where(params["where"])
     namespaces: list[str] = params["namespaces"]
@@ -53,21 +59,21 @@ def node_pools_info(session: Session) -> dict[str, Any]:
         and (not params["clusters"] or live.spec.get("cluster") in params["clusters"])
         and (not params["names"] or live.name in params["names"])
     ]
-    pools.sort(key=lambda pool: (pool.namespace, pool.name))
+    pools = sorted(with_published(pools, site.cluster), key=lambda pool: (pool.namespace, pool.name))
     verdict = judge_pools(pools, site.cluster)
     refused: dict[str, list[str]] = {}
     for finding in verdict.refusals:
         refused.setdefault(_subject(finding), []).append(finding.id)
     chosen, kept = [], []
-    for pool, full, progress in zip(pools, with_published(pools, site.cluster), progress_of(pools, site), strict=True):
+    for pool, progress in zip(pools, progress_of(pools, site), strict=True):
         mine = _disks(pool, site.cluster, params["stalled_after"])
         report = {
-            **describe_pool(full, site.cluster),
+            **describe_pool(pool, site.cluster),
             **progress.as_dict(),
             "labels": dict(site.live[pool.namespace, pool.name].labels),
-            "follows_defaults": _follows(full, site.cluster),
+            "follows_defaults": _follows(pool, site.cluster),
             "would_be_refused": refused.get(pool.subject, []),
-            "clone": _clone(full, site.cluster),
+            "clone": _clone(pool, site.cluster),
             "disks": [disk.as_dict() for disk in mine],
             "disk_summary": summary(mine),
         }

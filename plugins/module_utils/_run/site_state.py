@@ -60,7 +60,7 @@ _PARSERS: dict[Resource, Callable[[dict[str, Any]], Any]] = {
     HELM_RELEASE: HelmRelease.from_api,
 }
 # One page holds every pool of most sites; of a larger one no more than this is in memory unread.
-_PAGE = 2500
+_PAGE = 6000
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from .reading import MAPPINGS
+
 # strconv takes six digits as the bound when it prints the shortest form.
 _EXPONENT_FROM = 6
 
@@ -80,13 +82,13 @@ def helm_merge(defaults: Mapping[str, Any], declared: Mapping[str, Any]) -> dict
     A null for a key that has no default stays; below the top level the schema then rejects it.
     """
     merged: dict[str, Any] = {}
-    for key in (*defaults, *(key for key in declared if key not in defaults)):
+    for key, value in defaults.items():
         if key not in declared:
-            merged[key] = defaults[key]
-        elif key in defaults and declared[key] is None:
+            merged[key] = value
             continue
-        elif isinstance(declared[key], Mapping) and isinstance(defaults.get(key), Mapping):
-            merged[key] = helm_merge(defaults[key], declared[key])
-        else:
-            merged[key] = declared[key]
-    return merged
+        own = declared[key]
+        if own is None:
+            continue
+        both = isinstance(own, MAPPINGS) and isinstance(value, MAPPINGS)
+        merged[key] = helm_merge(value, own) if both else own
+    return merged | {key: own for key, own in declared.items() if key not in defaults}
