@@ -59,6 +59,7 @@ def test_every_face_of_the_design_is_there():
         "quantity_bytes",
         "resolve_os_image",
         "schematic_id",
+        "upgrade_pools",
         "worker_disk",
     ]
     assert TESTS == ["golden_ready", "supported_pair"]
@@ -71,7 +72,7 @@ def test_documentation_matches(kind, name):
     module = importlib.import_module(f"ansible_collections.cozystack.worker_image.plugins.{kind}.{name}")
     documented = yaml.safe_load(module.DOCUMENTATION)
     assert documented["name"] == name
-    assert documented["version_added"] == "0.1.0"
+    assert documented["version_added"] in ("0.1.0", "0.2.0")
     positional = [item.strip() for item in documented.get("positional", "").split(",") if item.strip()]
     function = getattr(module, name)
     parameters = function.__code__.co_varnames[1 : function.__code__.co_argcount]
