@@ -31,11 +31,7 @@ def resolved_class(pool: Pool, state: ClusterState) -> Resolved | None:
 def template_of(pool: Pool, state: ClusterState) -> tuple[str, str]:
     """Name of the pool's machine template, and when that is blank, why it cannot be told."""
     name, why = "", ""
-    found = (
-        resolved_class(pool, state)
-        if pool.source.clones
-        else Resolved(pool.storage_class, "storageClass")
-    )
+    found = resolved_class(pool, state) if pool.source.clones else Resolved(pool.storage_class, "storageClass")
     if found is None:
         return "", "the pool's storage class cannot be resolved from what was read"
     try:
@@ -47,11 +43,7 @@ def template_of(pool: Pool, state: ClusterState) -> tuple[str, str]:
 
 def describe_pool(pool: Pool, state: ClusterState) -> dict[str, Any]:
     """One pool: names, resolved source, boot disk (null when it cannot be told), template name."""
-    found = (
-        resolved_class(pool, state)
-        if pool.source.clones
-        else Resolved(pool.storage_class, "storageClass")
-    )
+    found = resolved_class(pool, state) if pool.source.clones else Resolved(pool.storage_class, "storageClass")
     template, why = template_of(pool, state)
     return {
         "namespace": pool.namespace,
