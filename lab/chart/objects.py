@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import Any
 
 import yaml
@@ -17,6 +19,9 @@ from lab.chart.values import KUBERNETES_RELEASES, Values
 _CAPI, _INFRA = "cluster.x-k8s.io/v1beta1", "infrastructure.cluster.x-k8s.io/v1alpha1"
 _BOOTSTRAP, _CONTROL_PLANE = "bootstrap.cluster.x-k8s.io/v1alpha3", "controlplane.cluster.x-k8s.io/v1alpha1"
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # the C one is several times as fast
+
+# In the cluster's values: config templates are named by a hash of their contents, as newer platforms do.
+HASHED = "hashed-config-templates"
 
 
 def _object(api_version: str, kind: str, namespace: str, name: str, spec: Values, **metadata: Any) -> Object:
@@ -67,7 +72,7 @@ def _selector(release: PoolRelease) -> dict[str, str]:
     }
 
 
-def machine_deployment(release: PoolRelease, reserved: Reservations, template: str) -> Object:
+def machine_deployment(release: PoolRelease, source: Source, reserved: Reservations, template: str) -> Object:
     values, autoscaler = release.values, "cluster.x-k8s.io/cluster-api-autoscaler-node-group"
     annotations = {
         f"{autoscaler}-min-size": go_text(values["minReplicas"]),
@@ -85,7 +90,7 @@ def machine_deployment(release: PoolRelease, reserved: Reservations, template: s
             "configRef": {
                 "apiVersion": _BOOTSTRAP,
                 "kind": "TalosConfigTemplate",
-                "name": release.full_name,
+                "name": config_name(release, source, reserved),
                 **reference,
             }
         },
@@ -110,20 +115,29 @@ def config_template(release: PoolRelease, source: Source, reserved: Reservations
     parent = release.lookups.get("KamajiControlPlane", release.namespace, release.cluster_name)
     owner = dig(parent, "metadata", "uid")
     reference = {"apiVersion": _CONTROL_PLANE, "kind": "KamajiControlPlane", "name": release.cluster_name, "uid": owner}
-    spec = {
-        "generateType": "none",
-        "talosVersion": source.version,
-        "data": yaml.dump(_machine_config(release, source, reserved), Dumper=_DUMPER, sort_keys=False),
-    }
+    spec = _config_spec(release, source, reserved)
     metadata = {"ownerReferences": [{**reference, "controller": True}]} if owner else {}
     return _object(
         _BOOTSTRAP,
         "TalosConfigTemplate",
         release.namespace,
-        release.full_name,
+        config_name(release, source, reserved),
         {"template": {"spec": spec}},
         **metadata,
     )
+
+
+def config_name(release: PoolRelease, source: Source, reserved: Reservations) -> str:
+    """The plain name of an older platform; with HASHED in the cluster's values, that of a newer one, which follows the contents."""
+    if not release.cluster_values.get(HASHED):
+        return release.full_name
+    text = json.dumps(_config_spec(release, source, reserved), sort_keys=True)
+    return f"{release.full_name}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
+
+
+def _config_spec(release: PoolRelease, source: Source, reserved: Reservations) -> Values:
+    data = yaml.dump(_machine_config(release, source, reserved), Dumper=_DUMPER, sort_keys=False)
+    return {"generateType": "none", "talosVersion": source.version, "data": data}
 
 
 def _machine_config(release: PoolRelease, source: Source, reserved: Reservations) -> Values:
@@ -147,6 +161,13 @@ def _machine_config(release: PoolRelease, source: Source, reserved: Reservations
         machine["nodeLabels"] = {"gpu": "on"}
     if talos["registryMirrors"]:
         machine["registries"] = {"mirrors": talos["registryMirrors"]}
+    if release.cluster_values.get(HASHED):
+        for field, place in (("labels", "extraLabels"), ("taints", "nodeTaints")):
+            if release.values.get(field):
+                machine[place] = release.values[field]
+        # Absent and an empty list are not the same.
+        if release.values.get("kernelModules") is not None:
+            machine["kernel"] = {"modules": release.values["kernelModules"]}
     endpoint = f"https://{release.cluster_name}.{release.namespace}.svc:6443"
     cluster = {"clusterName": release.cluster_name, "controlPlane": {"endpoint": endpoint}}
     return {"version": "v1alpha1", "machine": machine, "cluster": cluster}

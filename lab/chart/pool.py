@@ -55,7 +55,7 @@ def render_pool(
     name, template = machine_template(release, source, size, disk_size, disk_class)
     return [
         *objects.machine_templates(release, name, template),
-        objects.machine_deployment(release, reserved, name),
+        objects.machine_deployment(release, source, reserved, name),
         objects.config_template(release, source, reserved),
         objects.health_check(release, max_unhealthy),
         objects.workload_monitor(release),
