@@ -135,3 +135,15 @@ def test_the_feed_tries_again_by_itself() -> None:
     client = Client(transport, sleep=lambda _: None, note=said.append)
     assert observe(client, [TARGET], all_ready, 20)
     assert len(said) == 2
+
+
+def test_rights_end_the_wait_at_once_unless_the_target_is_optional() -> None:
+    forbidden, said = KubeError("list", "Package", "403 you may not", 403), []
+    news = Script((3, TARGET, "ERROR", forbidden))
+    with pytest.raises(KubeError, match="you may not"):
+        observe(NOBODY, [TARGET], all_ready, 60, news)
+    assert news.now() == 3
+    helpful = Target(PACKAGE, "x", optional=True)
+    news = Script((0, helpful, "ERROR", forbidden), (1, TARGET, "LIST", [item("a", True)]))
+    assert observe(NOBODY, [TARGET, helpful], all_ready, 60, news, said.append)
+    assert said == ["Failed to list Package: 403 you may not; going on without"]
