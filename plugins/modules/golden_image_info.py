@@ -208,8 +208,8 @@ leftovers:
       type: float
 totals:
   description:
-    - Over the goldens returned. Number of C(goldens) and of C(orphans), C(by_state), C(bytes) and C(orphan_bytes) as requested, and the number of finished
-      C(clones), or null when that could not be read.
+    - Over the goldens returned. Number of C(goldens) and of C(orphans), C(by_state), C(bytes) and C(orphan_bytes) as requested,
+      and the number of finished C(clones), or null when that could not be read.
   returned: always
   type: dict
 unread:

@@ -79,7 +79,9 @@ options:
     type: int
     default: 0
   max_rolling_pools:
-    description: At most so many pools of a batch may have their workers replaced; those that keep their workers fill the rest. 0 is no limit.
+    description:
+      - At most so many pools of a batch may have their workers replaced; those that keep their workers fill the rest. V(0) is no
+        limit.
     type: int
     default: 0
   canary:
