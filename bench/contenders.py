@@ -29,13 +29,16 @@ class BenchError(Exception):
 
 @dataclass(frozen=True)
 class Cost:
-    """One run: seconds of the whole process and of processor time, peak memory of its largest process, requests, and writes among them."""
+    """One run: seconds of the whole process and of processor time, peak memory of its largest process, requests, writes
+    among them, and requests for further pages of a list.
+    """
 
     seconds: float
     cpu_seconds: float
     peak_mib: float
     requests: int
     writes: int
+    pages: int
 
 
 def probe(*arguments: str, env: dict[str, str] | None = None) -> dict[str, Any]:
@@ -73,8 +76,9 @@ class Contender:
         if done["code"]:
             raise BenchError(f"{type(self).__name__} ended with {done['code']}: {done['output'][-3000:]}")
         found = self.site.requests(mark, self.agent)
-        self.check(done["output"], writes, found.writes().count())
-        return Cost(done["seconds"], done["cpu_seconds"], done["peak_mib"], found.count(), found.writes().count())
+        written, pages = found.writes().count(), sum("continue=" in one.uri for one in found)
+        self.check(done["output"], writes, written)
+        return Cost(done["seconds"], done["cpu_seconds"], done["peak_mib"], found.count(), written, pages)
 
     def check(self, output: str, expected: int, written: int) -> None:
         """Errors: BenchError when other work was done than was asked for."""

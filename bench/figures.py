@@ -75,8 +75,9 @@ def targets(sites: Mapping[int, Site]) -> list[Target]:
     found = list(_of_thousand(sites[1000])) if 1000 in sites else []
     for pools, site in sorted(sites.items()):
         if pools >= 1000:
-            requests = site["works"]["nothing"]["product"]["requests"]
-            found.append(Target(f"requests for {pools:,} pools, nothing to do", 12, requests))
+            product = site["works"]["nothing"]["product"]
+            asked = product["requests"] - product["pages"]
+            found.append(Target(f"requests for {pools:,} pools, further pages aside, nothing to do", 12, asked))
     if 10000 in sites:
         peak = max(one["peak_mib"] for one in sites[10000]["module"].values())
         found.append(Target("MiB of memory of the module for 10,000 pools, at the most", 600, round(peak)))

@@ -140,11 +140,9 @@ def median(costs: Sequence[Cost]) -> dict[str, Any]:
 
 def scaled(one: dict[str, Any], measured: int, pools: int) -> dict[str, Any]:
     """The cost of a loop over all pools from one over some; memory does not grow."""
-    factor = pools / measured
-    grown = {name: round(one[name] * factor, 3) for name in ("seconds", "cpu_seconds", "requests", "writes")}
-    return (
-        one | grown | {"requests": round(grown["requests"]), "writes": round(grown["writes"]), "scaled_from": measured}
-    )
+    factor, counts = pools / measured, ("requests", "writes", "pages")
+    grown = {name: round(one[name] * factor, 3) for name in ("seconds", "cpu_seconds")}
+    return one | grown | {name: round(one[name] * factor) for name in counts} | {"scaled_from": measured}
 
 
 def machine() -> dict[str, Any]:

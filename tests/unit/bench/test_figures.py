@@ -15,8 +15,8 @@ from bench.pools import median, scaled
 from bench.site import applied
 
 
-def cost(seconds: float, requests: int = 10, writes: int = 0) -> dict[str, Any]:
-    return {"seconds": seconds, "requests": requests, "writes": writes, "peak_mib": 100.0, "runs": 3}
+def cost(seconds: float, requests: int = 14, writes: int = 0) -> dict[str, Any]:
+    return {"seconds": seconds, "requests": requests, "writes": writes, "pages": 2, "peak_mib": 100.0, "runs": 3}
 
 
 def site(product: float = 2.0, job: float = 0.5, peak: float = 90.0, other_requests: int = 10) -> dict[str, Any]:
@@ -83,12 +83,12 @@ def test_table() -> None:
     lines = figures.table(report(**{"1000": site(), "20": site()})).splitlines()
     assert lines[0].startswith("| 20 pools in 50 tenants | this collection | `kubectl apply` | ")
     assert (
-        "| nothing to do | 2.0 s, 10 requests | 8.0 s (0.25), 1,003 requests | 16.0 s (0.12), 2,000 requests |"
+        "| nothing to do | 2.0 s, 14 requests | 8.0 s (0.25), 1,003 requests | 16.0 s (0.12), 2,000 requests |"
         in "\n".join(lines)
     )
     assert "| 20 pools changed | " in "\n".join(lines)
     assert "| 100 pools changed | 3.0 s, 110 requests | 12.0 s (0.25), 1,103 requests |  |  |" in lines
-    assert "| guard report only | 2.2 s, 10 requests |  |  |  |" in lines
+    assert "| guard report only | 2.2 s, 14 requests |  |  |  |" in lines
     assert "(scaled)" in lines[0]
     widths = {line.count("|") for line in lines if line.startswith("|")}
     assert widths == {6, 4}, "every row has the cells of its head"
@@ -126,14 +126,22 @@ def test_write_and_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
 
 
 def test_median_field_by_field() -> None:
-    found = median([Cost(3.0, 0.3, 50, 10, 0), Cost(1.0, 0.2, 70, 12, 0), Cost(2.0, 0.1, 60, 11, 0)])
-    assert found == {"seconds": 2.0, "cpu_seconds": 0.2, "peak_mib": 60, "requests": 11, "writes": 0, "runs": 3}
+    found = median([Cost(3.0, 0.3, 50, 10, 0, 0), Cost(1.0, 0.2, 70, 12, 0, 2), Cost(2.0, 0.1, 60, 11, 0, 1)])
+    assert found == {
+        "seconds": 2.0,
+        "cpu_seconds": 0.2,
+        "peak_mib": 60,
+        "requests": 11,
+        "writes": 0,
+        "pages": 1,
+        "runs": 3,
+    }
 
 
 def test_a_loop_is_scaled_and_says_so() -> None:
-    found = scaled(median([Cost(20.0, 18.0, 80, 80, 40)]), 40, 1000)
+    found = scaled(median([Cost(20.0, 18.0, 80, 80, 40, 0)]), 40, 1000)
     assert found == {
-        "seconds": 500.0, "cpu_seconds": 450.0, "peak_mib": 80, "requests": 2000, "writes": 1000, "runs": 1, "scaled_from": 40,
+        "seconds": 500.0, "cpu_seconds": 450.0, "peak_mib": 80, "requests": 2000, "writes": 1000, "pages": 0, "runs": 1, "scaled_from": 40,
     }  # fmt: skip
 
 
