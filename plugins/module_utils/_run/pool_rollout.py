@@ -196,7 +196,8 @@ class Rollout:
             # As read already: a run without anything to do asks no more.
             return
         allowed = max(0, tolerated - len(self.unhealthy))
-        waited = PoolWait(self.session, [one.pool for one in here], self.what).run(self.seconds, allowed, before)
+        wait = PoolWait(self.session, [one.pool for one in here], self.what, self.now.site.whole)
+        waited = wait.run(self.seconds, allowed, before)
         self.seen.update({key_of(one.pool): one for one in waited.found})
         self.unhealthy.update(waited.unhealthy)
         if len(waited.unhealthy) > allowed:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -72,10 +72,16 @@ class PoolWait:
     """Wait until every pool's release is applied and, with ``workers``, every worker of theirs runs what it says."""
 
     def __init__(
-        self, session: Session, pools: Sequence[Pool], what: str, clock: Callable[[], float] = time.monotonic
+        self,
+        session: Session,
+        pools: Sequence[Pool],
+        what: str,
+        whole: Collection[Resource] = (),
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """``whole`` are kinds known to be readable in all namespaces at once."""
         self.session, self.pools, self.what, self.clock = session, pools, what, clock
-        self.targets = _targets(session.client, pools, what)
+        self.targets = _targets(session.client, pools, what, whole)
         self.found: list[PoolProgress] = []
         self._parsed = _Parsed()
         self._sources = [pool.source for pool in pools]
@@ -203,15 +209,15 @@ def _merged(state: Mapping[Target, Objects], resource: Resource) -> Objects:
     return found[0] if len(found) == 1 else {key: raw for objects in found for key, raw in objects.items()}
 
 
-def _targets(client: Client, pools: Iterable[Pool], what: str) -> list[Target]:
+def _targets(client: Client, pools: Iterable[Pool], what: str, whole: Collection[Resource] = ()) -> list[Target]:
     """What is watched. Machines are worth a look where they may be read; no wait fails for want of that right."""
     names = sorted({pool.namespace for pool in pools})
-    targets = list(_places(client, HELM_RELEASE, names, _APP_SELECTOR))
+    targets = _places(client, HELM_RELEASE, names, whole, _APP_SELECTOR)
     if what == "workers":
-        targets += _places(client, DATA_VOLUME, names)
-        targets += _places(client, MACHINE_DEPLOYMENT, names)
+        targets += _places(client, DATA_VOLUME, names, whole)
+        targets += _places(client, MACHINE_DEPLOYMENT, names, whole)
         try:
-            machines = _places(client, MACHINE, names)
+            machines = _places(client, MACHINE, names, ())
             client.listing(MACHINE, machines[0].namespace, limit="1")
         except KubeError as error:
             if not (error.forbidden or error.not_found):
@@ -221,8 +227,12 @@ def _targets(client: Client, pools: Iterable[Pool], what: str) -> list[Target]:
     return targets
 
 
-def _places(client: Client, resource: Resource, names: Sequence[str], selector: str | None = None) -> list[Target]:
+def _places(
+    client: Client, resource: Resource, names: Sequence[str], whole: Collection[Resource], selector: str | None = None
+) -> list[Target]:
     """One namespace, or all at once; one by one where only that is allowed."""
+    if len(names) > 1 and resource in whole:
+        return [Target(resource, None, selector)]
     if len(names) > 1:
         try:
             client.listing(resource, None, selector, limit="1")

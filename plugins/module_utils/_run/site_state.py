@@ -65,11 +65,12 @@ _PAGE = 6000
 
 @dataclass(frozen=True)
 class SiteState:
-    """Live pools by (namespace, name), and everything the rules look at."""
+    """Live pools by (namespace, name), and everything the rules look at. ``whole`` are kinds that may be listed in one piece."""
 
     live: Mapping[tuple[str, str], LivePool]
     cluster: ClusterState
     unread: Mapping[str, str] = field(default_factory=dict)
+    whole: frozenset[Resource] = frozenset()
 
 
 def read_site(
@@ -116,7 +117,8 @@ def read_site(
         planned_goldens=planned.by_golden() if planned is not None else {},
         talos_windows=talos_windows,
     )
-    return SiteState(_by_place(snapshot.lists[KUBERNETES_NODES]), cluster, snapshot.causes())
+    whole = frozenset(snapshot.lists) - snapshot.partial if only is None else frozenset()
+    return SiteState(_by_place(snapshot.lists[KUBERNETES_NODES]), cluster, snapshot.causes(), whole)
 
 
 def _scope(resource: Resource, namespace: str | None = None, fallback: tuple[str, ...] = ()) -> Scope:

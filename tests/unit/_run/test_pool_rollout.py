@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -101,7 +101,7 @@ class Wait:
 
     platform: Platform
 
-    def __init__(self, session: Session, pools: Sequence[Pool], what: str) -> None:
+    def __init__(self, session: Session, pools: Sequence[Pool], what: str, whole: Collection[Any]) -> None:
         self.pools = pools
 
     def run(self, seconds: float, tolerated: int, before: str) -> Waited:
