@@ -5,62 +5,31 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 from .._image.catalog import CatalogEntry
 from .._image.golden import GOLDEN_NAMESPACE
 from .._image.keep import Drift
 from .._image.wanted import WantedGolden, drift_of_wanted
-from .._storage.golden import GoldenState
-from .._storage.objects import Claim, DataVolume
-from .._storage.quantity import InvalidQuantity, parse_quantity, to_bytes
+from .._storage.quantity import InvalidQuantity, parse_quantity
 from .catalog import CatalogCase
 from .catalog_advice import catalog_default_ambiguous
 from .catalog_storage import catalog_profile_incomplete, golden_too_small, scratch_class_unresolved
+from .import_case import ImportCase
+from .import_source import (
+    ca_config_map_missing,
+    checksum_format,
+    checksum_unsupported,
+    file_too_large,
+    source_secret_missing,
+    upload_file_unusable,
+    upload_proxy_unknown,
+)
 from .rule import Found, NotRead, rule, shown
 from .shape import bad_schematic, bad_url, bad_version
-from .state import ClusterState
 
-CHECKSUM_DIGITS = {"md5": 32, "sha1": 40, "sha256": 64, "sha512": 128}
 _REIMPORT = "golden_image with recreate=stuck deletes it and has it imported anew, once nothing clones it"
-
-
-@dataclass(frozen=True)
-class ImportCase:
-    """A golden that is to be there. What is None was not read or not looked at: rules that need it are then not judged.
-
-    ``classes`` are the names of the storage classes. ``raw_size`` and ``file_problem`` tell about the file to upload,
-    ``proxy_problem`` why it cannot be sent. ``config_map`` and ``secret`` say whether the named objects exist. ``cluster`` holds classes
-    and CDI's settings, and no golden of this name, since it is to be made.
-    """
-
-    wanted: WantedGolden
-    live: GoldenState
-    volume: DataVolume | None = None
-    claim: Claim | None = None
-    making: bool = True
-    recreate: bool = False
-    classes: tuple[str, ...] | None = None
-    default_class: str = ""
-    checksum_known: bool | None = None
-    config_map: bool | None = None
-    secret: bool | None = None
-    checksum: str = ""
-    raw_size: int | None = None
-    file_problem: str = ""
-    proxy_problem: str = ""
-    cluster: ClusterState | None = None
-
-    @property
-    def subject(self) -> str:
-        return f"golden image {GOLDEN_NAMESPACE}/{self.wanted.name}"
-
-    @cached_property
-    def settings(self) -> dict[str, str]:
-        return dict(self.wanted.settings or {})
 
 
 @rule(
@@ -151,31 +120,6 @@ def wanted_differs(case: ImportCase) -> Iterator[Found]:
 
 
 @rule(
-    "golden-too-small",
-    chart=False,
-    cause="The disk in the file to upload does not fit into the golden.",
-    example="storage: 4Gi for a file that holds 4247Mi",
-    remedy="Give the golden at least 5Gi (6Gi is the platform's default).",
-)
-def file_too_large(case: ImportCase) -> Iterator[Found]:
-    live = case.volume.storage_request if case.volume is not None and not case.making else None
-    size, where = (
-        (case.wanted.entry.storage, case.wanted.entry.origin("storage")) if live is None else (live, "the golden")
-    )
-    needed = case.raw_size
-    try:
-        given = to_bytes(size)
-    except InvalidQuantity:
-        return
-    if needed is not None and 0 < given < needed:
-        yield Found(
-            "storage",
-            f"storage {size} ({given} bytes, from {where}) is smaller than the disk in the file to upload, which has {needed} bytes",
-            evidence={"storage": size, "storage_bytes": given, "image_bytes": needed},
-        )
-
-
-@rule(
     "storage-class-unknown",
     chart=False,
     cause="The golden's storage class does not exist, or none is named and the cluster has no default: the DataVolume "
@@ -196,111 +140,6 @@ def wanted_class_unknown(case: ImportCase) -> Iterator[Found]:
             f"{what}; there are {', '.join(case.classes) or 'none'}",
             evidence={"storageClass": name, "known": list(case.classes)},
         )
-
-
-@rule(
-    "checksum-format",
-    chart=False,
-    cause="A checksum has an algorithm and the right number of hexadecimal digits; a wrong one stops the import without a useful message.",
-    example="checksum: 0123abcd",
-    remedy="Write <algorithm>:<hex> with md5, sha1, sha256 or sha512, of the file as it is downloaded (the .xz file).",
-)
-def checksum_format(case: ImportCase) -> Iterator[Found]:
-    given = case.settings.get("checksum", "")
-    algorithm, _, digits = given.partition(":")
-    length = CHECKSUM_DIGITS.get(algorithm.lower())
-    if given and (len(digits) != length or not re.fullmatch("[0-9a-fA-F]+", digits)):
-        what = (
-            f"{algorithm} has {length} hexadecimal digits"
-            if length
-            else f"the algorithms are {', '.join(CHECKSUM_DIGITS)}"
-        )
-        yield Found(
-            "checksum",
-            f"checksum {shown(given)} is not of the form <algorithm>:<hex>; {what}",
-            evidence={"checksum": given},
-        )
-
-
-@rule(
-    "checksum-unsupported",
-    chart=False,
-    cause="This CDI does not know checksums (they came with v1.65.0); its API would drop the field without a word, and "
-    "nothing would be checked.",
-    example="checksum on CDI 1.64",
-    remedy="Leave checksum out and check the file on the mirror (image_probe_info, sha256sum), or upload it with src, which is checked "
-    "before it is sent.",
-)
-def checksum_unsupported(case: ImportCase) -> Iterator[Found]:
-    if not case.making or case.wanted.upload or "checksum" not in case.settings:
-        return
-    if case.checksum_known is None:
-        raise NotRead("the schema of DataVolumes")
-    if not case.checksum_known:
-        yield Found(
-            "checksum",
-            "the installed CDI does not know checksum and would drop it",
-            evidence={"checksum": case.settings["checksum"]},
-        )
-
-
-@rule(
-    "ca-config-map-missing",
-    chart=False,
-    cause="The importer cannot start before the ConfigMap with the CA exists in its namespace.",
-    example="certConfigMap: mirror-ca, which is not in cozy-public",
-    remedy="Create the ConfigMap in cozy-public first; every key of it is read as PEM.",
-)
-def ca_config_map_missing(case: ImportCase) -> Iterator[Found]:
-    name = case.settings.get("certConfigMap", "")
-    if case.making and name:
-        if case.config_map is None:
-            raise NotRead("ConfigMaps in cozy-public")
-        if not case.config_map:
-            yield Found(
-                "certConfigMap", f"ConfigMap {GOLDEN_NAMESPACE}/{name} does not exist", evidence={"certConfigMap": name}
-            )
-
-
-@rule(
-    "source-secret-missing",
-    chart=False,
-    cause="The importer cannot start before the Secret with the credentials exists in its namespace.",
-    example="secretRef: mirror, which is not in cozy-public",
-    remedy="Create the Secret in cozy-public first, with keys accessKeyId and secretKey.",
-)
-def source_secret_missing(case: ImportCase) -> Iterator[Found]:
-    name = case.settings.get("secretRef", "")
-    if case.making and name:
-        if case.secret is None:
-            raise NotRead("the names of Secrets in cozy-public")
-        if not case.secret:
-            yield Found("secretRef", f"Secret {GOLDEN_NAMESPACE}/{name} does not exist", evidence={"secretRef": name})
-
-
-@rule(
-    "upload-file-unusable",
-    chart=False,
-    cause="The file to upload is missing, damaged, or no disk image.",
-    example="src: an error page saved as openstack-amd64.raw.xz",
-    remedy="Fetch openstack-amd64.raw.xz of this schematic and version again and check it (xz -t, sha256sum).",
-)
-def upload_file_unusable(case: ImportCase) -> Iterator[Found]:
-    if case.file_problem:
-        yield Found("src", case.file_problem, evidence={"problem": case.file_problem})
-
-
-@rule(
-    "upload-proxy-unknown",
-    chart=False,
-    cause="CDI's upload proxy has no address that is known outside the cluster.",
-    example="a CDIConfig without status.uploadProxyURL",
-    remedy="Expose the service cdi-uploadproxy of CDI's namespace (ingress, load balancer or kubectl port-forward) and "
-    "give upload_proxy_url.",
-)
-def upload_proxy_unknown(case: ImportCase) -> Iterator[Found]:
-    if case.proxy_problem:
-        yield Found("upload_proxy_url", case.proxy_problem, evidence={"problem": case.proxy_problem})
 
 
 @rule(

@@ -14,7 +14,8 @@ from .alike import Alike, shape_of
 from .case import PoolCase
 from .catalog import CatalogCase
 from .findings import Finding, Verdict
-from .importing import IMPORT_RULES, STORAGE_RULES, ImportCase, OneGolden
+from .import_case import ImportCase
+from .importing import IMPORT_RULES, STORAGE_RULES, OneGolden
 from .retire import RETIRE_RULES, RetireCase
 from .rule import Found, NotRead, Rule
 from .state import ClusterState

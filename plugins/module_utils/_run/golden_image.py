@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._guard.findings import Verdict
-from .._guard.importing import ImportCase
+from .._guard.import_case import ImportCase
 from .._guard.judge import judge_import, judge_retirement
 from .._guard.retire import NEVER_ACCEPTED
 from .._guard.state import ClusterState

@@ -22,17 +22,10 @@ from .._kube.resources import (
     CLAIM,
     DATA_VOLUME,
     EVENT,
-    KUBERNETES_NODES,
-    MACHINE_DEPLOYMENT,
-    MACHINE_SET,
-    MACHINE_TEMPLATE,
-    PACKAGE,
     POD,
 )
 from .._kube.snapshot import Scope, Snapshot
 from .._plan.plan import Plan
-from .._pool.objects import MachineDeployment, MachineSet, MachineTemplate
-from .._pool.pool import Pool
 from .._storage.golden import ALL_STATES, unread_state
 from .._storage.moments import age_of, seconds_of
 from .._storage.objects import Claim, DataVolume, condition
@@ -48,12 +41,11 @@ from .._usage.users import (
     KINDS,
     MOUNTED,
     TEMPLATE,
-    Surroundings,
     User,
     users_of,
 )
 from .entry import Session
-from .golden_site import catalog_of
+from .golden_site import catalog_of, surroundings_of, usage_scopes
 from .results import outcome
 from .waiting import Golden, goldens
 
@@ -88,18 +80,7 @@ class _Site:
 
     def __init__(self, session: Session) -> None:
         self.params, self.client, self.now = session.params, session.client, time.time()
-        self.snapshot = Snapshot(self.client).read(
-            [
-                Scope(DATA_VOLUME, None, (GOLDEN_NAMESPACE,), parse=_slim, limit=PAGE),
-                Scope(CLAIM, GOLDEN_NAMESPACE, parse=Claim.from_api),
-                Scope(POD, GOLDEN_NAMESPACE, parse=Pod.from_api),
-                Scope(PACKAGE),
-                Scope(KUBERNETES_NODES, parse=Pool.from_api),
-                Scope(MACHINE_SET, parse=MachineSet.from_api),
-                Scope(MACHINE_DEPLOYMENT, parse=MachineDeployment.from_api),
-                Scope(MACHINE_TEMPLATE, parse=MachineTemplate.from_api),
-            ]
-        )
+        self.snapshot = Snapshot(self.client).read(usage_scopes(_slim, PAGE))
         self.volumes: Sequence[DataVolume] | None = self.snapshot.items(DATA_VOLUME)
         self.claims: Sequence[Claim] | None = self.snapshot.items(CLAIM)
         self.pods: Sequence[Pod] | None = self.snapshot.items(POD)
@@ -108,25 +89,7 @@ class _Site:
         here = [volume for volume in self.volumes or () if volume.namespace == GOLDEN_NAMESPACE]
         self.golden_volumes = {volume.name: volume for volume in here}
         self.golden_claims = {claim.name: claim for claim in self.claims or ()}
-        self.surroundings = self._surroundings()
-
-    def _surroundings(self) -> Surroundings:
-        """What may not be read stays None; an API that the cluster does not have has no objects."""
-        kinds = {
-            "pools": KUBERNETES_NODES,
-            "volumes": DATA_VOLUME,
-            "claims": CLAIM,
-            "pods": POD,
-            "machine_sets": MACHINE_SET,
-            "machine_deployments": MACHINE_DEPLOYMENT,
-            "machine_templates": MACHINE_TEMPLATE,
-        }
-        lists: dict[str, Any] = {}
-        for field, resource in kinds.items():
-            error = self.snapshot.unread.get(resource)
-            empty = error is not None and error.not_found and resource != DATA_VOLUME
-            lists[field] = [] if empty else self.snapshot.items(resource)
-        return Surroundings(**lists)
+        self.surroundings = surroundings_of(self.snapshot)
 
     @cached_property
     def known(self) -> dict[str, bool]:

@@ -7,8 +7,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from .._guard.retire import RetireCase
 from .._image.catalog import Catalog
@@ -115,34 +116,43 @@ class Usage:
         )
 
 
-def read_usage(client: Client) -> Usage:
-    """One list per kind. An API that the cluster does not have has no objects; what may not be read is remembered."""
-    snapshot = Snapshot(client).read(
-        [
-            Scope(DATA_VOLUME, None, parse=DataVolume.from_api, limit=PAGE),
-            Scope(CLAIM, GOLDEN_NAMESPACE, parse=Claim.from_api),
-            Scope(POD, GOLDEN_NAMESPACE, parse=Pod.from_api),
-            Scope(KUBERNETES_NODES, None, parse=Pool.from_api),
-            Scope(MACHINE_SET, None, parse=MachineSet.from_api),
-            Scope(MACHINE_DEPLOYMENT, None, parse=MachineDeployment.from_api),
-            Scope(MACHINE_TEMPLATE, None, parse=MachineTemplate.from_api),
-            Scope(PACKAGE),
-        ]
-    )
-    if DATA_VOLUME in snapshot.unread:
-        raise unreadable(snapshot.unread[DATA_VOLUME])
-    lists = {}
-    unread = {}
+def usage_scopes(parse: Callable[[dict[str, Any]], DataVolume], page: int) -> list[Scope]:
+    """One list per kind of everything that can use a golden, and the Packages. Worker disks are read in pages."""
+    return [
+        Scope(DATA_VOLUME, None, (GOLDEN_NAMESPACE,), parse=parse, limit=page),
+        Scope(CLAIM, GOLDEN_NAMESPACE, parse=Claim.from_api),
+        Scope(POD, GOLDEN_NAMESPACE, parse=Pod.from_api),
+        Scope(KUBERNETES_NODES, None, parse=Pool.from_api),
+        Scope(MACHINE_SET, None, parse=MachineSet.from_api),
+        Scope(MACHINE_DEPLOYMENT, None, parse=MachineDeployment.from_api),
+        Scope(MACHINE_TEMPLATE, None, parse=MachineTemplate.from_api),
+        Scope(PACKAGE),
+    ]
+
+
+def surroundings_of(snapshot: Snapshot) -> Surroundings:
+    """What may not be read stays None; an API that the cluster does not have has no objects."""
+    lists: dict[str, Any] = {}
     for field, resource in _KINDS.items():
         error = snapshot.unread.get(resource)
-        if error is None:
-            lists[field] = snapshot.lists[resource]
-        elif error.not_found:
-            lists[field] = []
-        else:
-            unread[resource.qualified] = error.cause
+        empty = error is not None and error.not_found and resource != DATA_VOLUME
+        lists[field] = [] if empty else snapshot.items(resource)
+    return Surroundings(**lists)
+
+
+def read_usage(client: Client) -> Usage:
+    """Everybody who could use goldens; what may not be read is remembered. Errors: Failure when DataVolumes cannot be read."""
+    snapshot = Snapshot(client).read(usage_scopes(DataVolume.from_api, PAGE))
+    if DATA_VOLUME in snapshot.unread:
+        raise unreadable(snapshot.unread[DATA_VOLUME])
+    unread = {resource.qualified: error.cause for resource, error in snapshot.unread.items() if not error.not_found}
+    unread |= dict.fromkeys(
+        (resource.qualified for resource in snapshot.partial), f"only namespace {GOLDEN_NAMESPACE} may be read"
+    )
+    # The catalog only tells whether a golden would come back; without it nobody is overlooked.
+    unread.pop(PACKAGE.qualified, None)
     catalog = catalog_of(snapshot)
-    return Usage(Surroundings(**lists), unread, None if catalog is None else frozenset(catalog.by_golden()))
+    return Usage(surroundings_of(snapshot), unread, None if catalog is None else frozenset(catalog.by_golden()))
 
 
 def catalog_of(snapshot: Snapshot) -> Catalog | None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.cozystack.worker_image.plugins.module_utils._guard.importing import ImportCase
+from ansible_collections.cozystack.worker_image.plugins.module_utils._guard.import_case import ImportCase
 from ansible_collections.cozystack.worker_image.plugins.module_utils._guard.retire import RetireCase
 from ansible_collections.cozystack.worker_image.plugins.module_utils._guard.state import ClusterState
 from ansible_collections.cozystack.worker_image.plugins.module_utils._image.render import (

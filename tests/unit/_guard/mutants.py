@@ -32,6 +32,7 @@ MODULES = (
     "_guard.clone_case",
     "_guard.cloning",
     "_guard.golden",
+    "_guard.import_source",
     "_guard.importing",
     "_guard.kubelet",
     "_guard.ownership",
