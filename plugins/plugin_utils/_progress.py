@@ -67,7 +67,8 @@ class ProgressAction(ActionBase):
 
     def _is_here(self) -> bool:
         """Whether the module runs on this machine and as this user, so that it can write to a file of ours."""
-        return bool(getattr(self._connection, "_remote_is_local", False)) and self._connection.become is None
+        here: bool = self._connection.transport == "local" and self._connection.become is None
+        return here
 
     def _followed(self, task_vars: dict[str, Any] | None, show: Callable[[str], None]) -> dict[str, Any]:
         end = threading.Event()

@@ -6,11 +6,13 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import urllib.request
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,6 +33,22 @@ CATALOG = "cozystack.kubernetes-worker-image"
 
 def golden(version: str = "v1.13.6", schematic: str = SCHEMATIC) -> str:
     return f"talos-worker-{schematic}-{version}"
+
+
+def kill_tree(pid: int) -> None:
+    """Kill a process and all that came from it: Ansible's workers have sessions of their own, so that no group holds them all."""
+    children: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            children.setdefault(int(stat.read_text().rsplit(")", 1)[1].split()[1]), []).append(int(stat.parent.name))
+        except OSError:
+            continue
+    doomed = [pid]
+    for one in doomed:
+        doomed += children.get(one, ())
+    for one in doomed:
+        with suppress(ProcessLookupError):
+            os.kill(one, signal.SIGKILL)
 
 
 @dataclass(frozen=True)

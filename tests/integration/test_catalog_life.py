@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
 import subprocess
 import tempfile
 import time
@@ -15,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.integration.site import BIN, CATALOG, PRODUCT, ROOT, SCHEMATIC, Run, Site, golden
+from tests.integration.site import BIN, CATALOG, PRODUCT, ROOT, SCHEMATIC, Run, Site, golden, kill_tree
 
 SCENARIO = "demo"
 pytestmark = pytest.mark.lab
@@ -76,7 +74,6 @@ def test_a_run_that_is_killed_in_the_middle_of_an_import_is_taken_up(site: Site,
         env=site.environment,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        start_new_session=True,
     )
     try:
         assert site.wait_for(
@@ -87,7 +84,7 @@ def test_a_run_that_is_killed_in_the_middle_of_an_import_is_taken_up(site: Site,
             ),
         )
     finally:
-        os.killpg(process.pid, signal.SIGKILL)
+        kill_tree(process.pid)
         process.wait(timeout=30)
     run = catalog_yml(site, data)
     site.faults()
@@ -187,7 +184,7 @@ def test_a_failing_source_ends_the_wait_with_cause_and_remedy(site: Site) -> Non
 
 def elsewhere(site: Site, **options: Any) -> Run:
     task = {f"{PRODUCT}.image_catalog": options, "vars": {"ansible_connection": "elsewhere"}}
-    return site.play(task, env=ELSEWHERE)
+    return site.play(task, env=ELSEWHERE, flags=("-vvv",))
 
 
 def test_a_module_that_runs_elsewhere_shows_its_progress(site: Site) -> None:
@@ -201,14 +198,22 @@ def test_a_module_that_runs_elsewhere_shows_its_progress(site: Site) -> None:
     assert len(moments) >= 2, run.output
     assert moments == sorted(moments)
     assert moments[-1] >= 5
+    assert run.output.count("COZYSTACK_WORKER_IMAGE_SLICE=") >= 2
+    assert "COZYSTACK_WORKER_IMAGE_PROGRESS=" not in run.output
     assert site.downloads("/v1.13.34/") == 1
+
+
+def test_on_the_controller_a_module_runs_once_and_is_followed(site: Site) -> None:
+    run = site.play({f"{PRODUCT}.image_catalog": {"catalog": catalog(site, "v1.13.6")}}, flags=("-vvv",))
+    assert run.result["changed"] is False
+    assert run.output.count("COZYSTACK_WORKER_IMAGE_PROGRESS=") == 1
+    assert "COZYSTACK_WORKER_IMAGE_SLICE=" not in run.output
 
 
 def test_elsewhere_a_task_may_be_async(site: Site) -> None:
     task = {f"{PRODUCT}.image_catalog": {"catalog": catalog(site, "v1.13.6")}, "async": 60, "poll": 1}
     run = site.play({**task, "vars": {"ansible_connection": "elsewhere"}}, env=ELSEWHERE)
-    assert run.result["changed"] is False, run.output
-    assert run.result["goldens"][0]["state"] == "ready"
+    assert run.result["goldens"][0]["state"] == "ready", run.output
 
 
 def test_a_time_out_says_what_was_last_seen(site: Site) -> None:
@@ -222,10 +227,10 @@ def test_a_time_out_says_what_was_last_seen(site: Site) -> None:
 
 def test_a_time_out_elsewhere_is_that_of_the_whole_wait(site: Site) -> None:
     slow(site, "v1.13.35", 20_000)
-    run = elsewhere(site, catalog=catalog(site, "v1.13.35"), wait_timeout=9)
+    run = elsewhere(site, catalog=catalog(site, "v1.13.35"), wait_timeout=14)
     site.faults()
     assert run.result["timed_out"] is True
-    seen = re.search(r"Timed out after (9|1[0-9]) s .*importing for ([0-9]+) s", run.result["msg"])
+    seen = re.search(r"Timed out after (1[4-9]|2[0-9]) s .*importing for ([0-9]+) s", run.result["msg"])
     assert seen, run.result["msg"]
     assert int(seen[2]) >= 5
 

@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.site import CATALOG, PLATFORM, PRODUCT, ROOT, SCHEMATIC, Site, golden
+from tests.integration.site import CATALOG, PLATFORM, PRODUCT, ROOT, SCHEMATIC, Site, golden, kill_tree
 
 SCENARIO = "demo"
 pytestmark = pytest.mark.lab
@@ -194,6 +192,6 @@ def kill_at(site: Site, process: subprocess.Popen[str], moment: str, version: st
         }
         assert site.wait_for(moment, signs[moment]), moment
     if process.poll() is None:
-        os.killpg(process.pid, signal.SIGKILL)
+        kill_tree(process.pid)
     process.wait(timeout=30)
     process.stdout.close()

@@ -6,9 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 import lzma
-import os
 import re
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +16,7 @@ import pytest
 import yaml
 
 from lab.image_content import packed_image, partition_table
-from tests.integration.site import BIN, PRODUCT, ROOT, SCHEMATIC, Site, golden
+from tests.integration.site import BIN, PRODUCT, ROOT, SCHEMATIC, Site, golden, kill_tree
 
 SCENARIO = "demo"
 pytestmark = pytest.mark.lab
@@ -149,7 +147,7 @@ def test_a_killed_upload_is_continued_by_the_next_run(site: Site, image: Path, t
                 one["metadata"]["name"] == golden("v1.13.10") and one.get("status", {}).get("phase") == "UploadReady"
             ),
         )
-        os.killpg(process.pid, signal.SIGKILL)
+        kill_tree(process.pid)
     assert ready
     uid = site.get("DataVolume", golden("v1.13.10"), "cozy-public")["metadata"]["uid"]  # type: ignore[index]
     site.misbehave(None)

@@ -26,4 +26,3 @@ options:
 
 class Connection(Local):
     transport = "elsewhere"
-    _remote_is_local = False
