@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.site import ROOT, MeasuredSite, options
+from bench.measured import ROOT, MeasuredSite, options
 from lab import binaries
 
 PROBE = ROOT / "bench" / "probe.py"

@@ -42,7 +42,7 @@ from bench.contenders import (
     module_cost,
     probe,
 )
-from bench.site import MeasuredSite, measured_site, options
+from bench.measured import MeasuredSite, measured_site, options
 from lab import binaries, instance
 
 SIZES = (1000, 10000)

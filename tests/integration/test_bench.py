@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench import contenders, figures, pools
-from bench.site import measured_site
+from bench.measured import measured_site
 from lab.api import Api, Object
 
 POOLS = 20

@@ -11,8 +11,8 @@ import pytest
 
 from bench import figures
 from bench.contenders import Cost
+from bench.measured import applied
 from bench.pools import median, scaled
-from bench.site import applied
 
 
 def cost(seconds: float, requests: int = 14, writes: int = 0) -> dict[str, Any]:
