@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from lab.instance import MARKER
 from tests.integration.site import PRODUCT, ROOT, SCHEMATIC, Site, golden
 
 SCENARIO = "demo"
@@ -47,6 +48,7 @@ def table() -> Iterator[list[dict[str, Any]]]:
     rows: list[dict[str, Any]] = []
     yield rows
     (ROOT / ".lab").mkdir(exist_ok=True)
+    (ROOT / ".lab" / MARKER).touch()
     (ROOT / ".lab" / "troubles.json").write_text(json.dumps(rows, indent=2) + "\n")
 
 

@@ -81,6 +81,9 @@ class _Site:
     def __init__(self, session: Session) -> None:
         self.params, self.client, self.now = session.params, session.client, time.time()
         self.snapshot = Snapshot(self.client).read(usage_scopes(_slim, PAGE))
+        claims = self.snapshot.unread.get(CLAIM)
+        if claims is not None and claims.not_found:
+            raise claims  # every Kubernetes has claims: this address is something else
         self.volumes: Sequence[DataVolume] | None = self.snapshot.items(DATA_VOLUME)
         self.claims: Sequence[Claim] | None = self.snapshot.items(CLAIM)
         self.pods: Sequence[Pod] | None = self.snapshot.items(POD)
