@@ -19,6 +19,7 @@ from tests.integration.upgrading import (
     bring,
     catalog,
     furnish,
+    hosts_command,
     images,
     recorded,
     upgrade,
@@ -114,51 +115,51 @@ def test_only_what_is_selected_moves_and_frozen_pools_do_not(
         assert "Pool tenant-globex/web-p0: frozen, stays at v1.13.6" in done.output
 
 
-@pytest.mark.parametrize(
-    ("data", "words"),
-    [
-        ({}, "Give at least one of"),
-        ({"upgrade_select": {"tenants": [], "all": False}}, "Give at least one of"),
-        ({"upgrade_select": {"tenants": ["acme"]}}, "there is no pool with tenant acme"),
-        ({"upgrade_select": {"tenants": ["tenant-acme"], "names": ["web-p0"]}}, "name web-p0"),
-        ({"upgrade_select": {"where": "["}}, "where"),
-        ({**ALL, "upgrade_version": ""}, "has to name a Talos release"),
-        ({**ALL, "upgrade_version": "1.13.7"}, "is not a Talos release"),
-        ({**ALL, "upgrade_retire": "all"}, "one of report"),
-        ({**ALL, "upgrade_canary": ["tenant-acme/shop-p9"]}, "tenant-acme/shop-p9, which is no pool"),
-        ({**ALL, "upgrade_batch_size": -1}, "batch_size"),
-        ({**ALL, "upgrade_schematicID": "ABC"}, "schematic-format"),
-    ],
-)
-def test_what_cannot_be_meant_is_refused_before_anything_is_written(
-    site: Site, tmp_path: Path, data: dict[str, Any], words: str
-) -> None:
-    mark = site.mark()
-    refused = upgrade(site, tmp_path, data)
-    assert refused.code != 0
-    assert words in refused.output, refused.output
-    assert site.since(mark).writes().count() == 0
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "nothing-selected": ({}, "Give at least one of"),
+    "all-selections-empty": ({"upgrade_select": {"tenants": [], "all": False}}, "Give at least one of"),
+    "unknown-key": ({"upgrade_select": {"tenants": ["tenant-acme"], "wheer": "x"}}, "wheer"),
+    "unknown-tenant": ({"upgrade_select": {"tenants": ["acme"]}}, "there is no pool with tenant acme"),
+    "unknown-name": ({"upgrade_select": {"tenants": ["tenant-acme"], "names": ["web-p0"]}}, "name web-p0"),
+    "no-expression": ({"upgrade_select": {"where": "["}}, "is no JMESPath expression"),
+    "no-version": ({**ALL, "upgrade_version": ""}, "has to name a Talos release"),
+    "no-release": ({**ALL, "upgrade_version": "1.13.7"}, "is not a Talos release"),
+    "no-retirement": ({**ALL, "upgrade_retire": "all"}, "one of report"),
+    "unknown-canary": ({**ALL, "upgrade_canary": ["tenant-acme/shop-p9"]}, "tenant-acme/shop-p9, which is no pool"),
+    "no-batch": ({**ALL, "upgrade_batch_size": -1}, "batch_size"),
+    "no-schematic": ({**ALL, "upgrade_schematicID": "ABC"}, "schematic-format"),
+    # A pool that is refused: before the catalog is written.
+    "refused-pool": (
+        {**ALL, "upgrade_version": "v1.13.93", "tenant_pools_refuse_on": ["golden-planned"]},
+        "golden-planned",
+    ),
+    "refused-image": ({**ALL, "upgrade_version": "v1.13.91"}, "404"),
+}
 
 
-def test_a_pool_that_would_be_refused_stops_it_before_the_catalog_is_written(site: Site, tmp_path: Path) -> None:
-    mark = site.mark()
-    refused = upgrade(
-        site, tmp_path, {**ALL, "upgrade_version": "v1.14.0"}, "-e", '{"tenant_pools_refuse_on": ["golden-planned"]}'
-    )
-    assert refused.code != 0
-    assert "golden-planned" in refused.output
-    assert site.since(mark).writes().count() == 0
-
-
-def test_an_image_that_the_factory_does_not_have_stops_it_before_anything_is_written(
-    site: Site, tmp_path: Path
-) -> None:
+def test_what_cannot_be_is_refused_before_anything_is_written(site: Site, tmp_path: Path) -> None:
+    """One inventory host for each case."""
     site.faults({"path": "v1.13.91", "kind": "status", "status": 404})
     mark = site.mark()
-    refused = upgrade(site, tmp_path, {**ALL, "upgrade_version": "v1.13.91"})
-    assert refused.code != 0
-    assert "404" in refused.output
+    hosts = {name: data for name, (data, _) in REFUSED.items()}
+    run = site.command(*hosts_command(site, tmp_path, hosts, "--forks", "4"), timeout=400)
+    output = run.stdout + run.stderr
+    for name, (_, words) in REFUSED.items():
+        told = re.search(
+            rf"fatal: \[{name}\]: FAILED! => (.*?)\n(?:fatal|ok|changed|skipping|TASK|\[ERROR\]|\n)", output, re.DOTALL
+        )
+        assert told is not None, (name, output)
+        assert words in told[1], (name, told[1])
+        assert re.search(rf"{name} .*failed=1", output), (name, output)
     assert site.since(mark).writes().count() == 0
+
+
+def test_one_site_of_an_inventory(site: Site, tmp_path: Path) -> None:
+    hosts = {"site-a": {"upgrade_select": {"names": ["shop-p0"]}}, "site-b": ALL}
+    mark = site.mark()
+    run = site.command(*hosts_command(site, tmp_path, hosts, "--limit", "site-a"))
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert patched(site, mark) == ["shop-p0"]
 
 
 def test_a_golden_that_fails_stops_it_before_any_pool_is_touched_and_a_repair_lets_it_go_on(
@@ -171,7 +172,9 @@ def test_a_golden_that_fails_stops_it_before_any_pool_is_touched_and_a_repair_le
     assert "importer pod" in stopped.output
     assert "Stopped: 0 pools were moved by this run" in stopped.output
     assert patched(site, mark) == []
-    repaired = site.module("golden_image", schematicID=SCHEMATIC, version="v1.13.92", recreate="stuck")
+    source = site.lab["image_source"]
+    pair = {"schematicID": SCHEMATIC, "version": "v1.13.92"}
+    repaired = site.module("golden_image", **pair, imageFactoryURL=source, recreate="stuck")
     assert repaired["golden"]["state"] == "ready"
     done = upgrade(site, tmp_path, {**ALL, "upgrade_version": "v1.13.92"})
     assert done.code == 0, done.output

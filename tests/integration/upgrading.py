@@ -52,15 +52,19 @@ def furnish(site: Site, places: list[tuple[str, str, str]], version: str = OLD) 
 
 def upgrade_command(site: Site, folder: Path, data: dict[str, Any], *flags: str) -> list[str]:
     """The command line of playbook upgrade for one site with this data."""
-    host = {
+    return hosts_command(site, folder, {"site-a": data}, *flags)
+
+
+def hosts_command(site: Site, folder: Path, hosts: dict[str, dict[str, Any]], *flags: str) -> list[str]:
+    """The same for several inventory hosts, which are all the same site here."""
+    known = {
         "ansible_connection": "local",
         "ansible_python_interpreter": sys.executable,
         "catalog_values": catalog(site, OLD),
         "upgrade_version": NEW,
-        **data,
     }
     inventory = folder / "hosts.yml"
-    inventory.write_text(yaml.safe_dump({"all": {"hosts": {"site-a": host}}}))
+    inventory.write_text(yaml.safe_dump({"all": {"hosts": {name: {**known, **data} for name, data in hosts.items()}}}))
     return [str(BIN / "ansible-playbook"), "-i", str(inventory), f"{PRODUCT}.upgrade", *flags]
 
 
