@@ -125,7 +125,10 @@ async def test_retire(bench: Bench) -> None:
     assert claim is not None
     assert claim["metadata"]["finalizers"] == ["provisioner.storage.kubernetes.io/cloning-protection"]
     temporary = await bench.api.list("PersistentVolumeClaim", parts.GOLDENS, "cdi.kubevirt.io/OwnedByUID")
-    assert len([one for one in temporary if one["metadata"]["name"].startswith("tmp-pvc-")]) == 1
+    clones = [
+        one for one in temporary if (one["spec"].get("dataSource") or {}).get("name") == claim["metadata"]["name"]
+    ]
+    assert len(clones) == 1
     pools = {one["metadata"]["name"] for one in await bench.api.list("KubernetesNodes", "tenant-acme")}
     assert {"shop-used", "shop-idle"} <= pools
     disks = await bench.api.list("DataVolume", "tenant-acme")
