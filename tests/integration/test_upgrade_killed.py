@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An upgrade of 40 pools in batches of 5, killed at random moments ten times and restarted each time."""
+"""An upgrade of 40 pools in batches of 5, killed at random moments ten times and restarted each time. Run with SLOW=1."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ from tests.integration.upgrading import (
 )
 
 SCENARIO = "demo"
-pytestmark = pytest.mark.lab
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.skipif(os.environ.get("SLOW") != "1", reason="takes minutes; SLOW=1 runs it"),
+]
 
 POOLS, BATCH, KILLS = 40, 5, 10
 ACME = [("tenant-acme", "shop", f"p{index:02}") for index in range(POOLS // 2)]
@@ -63,6 +66,8 @@ def kill(process: subprocess.Popen[bytes], whole: bool) -> None:
 def test_ends_with_all_pools_moved_and_never_moves_more_than_a_batch(site: Site, tmp_path: Path) -> None:
     bring(site, OLD)
     furnish(site, ACME + GLOBEX)
+    # A batch takes longer than a run needs to begin, so that every restart finds pools on their way.
+    site.post(site.lab["control"] + "/misbehave", {"controller": "timings", "rule": {"machine_boot": 12.0}})
     seed = random.SystemRandom().randrange(10**6)
     print(f"seed {seed}")
     moments = random.Random(seed)
@@ -71,6 +76,7 @@ def test_ends_with_all_pools_moved_and_never_moves_more_than_a_batch(site: Site,
         "catalog_values": {"images": images(NEW)},
         "upgrade_select": {"where": f"source.version == '{OLD}'"},
         "upgrade_batch_size": BATCH,
+        "upgrade_canary": ["tenant-acme/shop-p00"],
         "upgrade_retire": "delete_free",
         "upgrade_retire_accept": ["golden-in-idle-template"],
     }
@@ -82,7 +88,7 @@ def test_ends_with_all_pools_moved_and_never_moves_more_than_a_batch(site: Site,
             process = subprocess.Popen(
                 command, cwd=ROOT, env=site.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
             )
-            begun, wait = len([1 for found in versions(site).values() if found == NEW]), moments.uniform(0.2, 4.0)
+            begun, wait = len([1 for found in versions(site).values() if found == NEW]), moments.uniform(0.2, 10.0)
             # Half of them while pools are written and rolled, the others at any moment from the start on.
             if moments.random() < 0.5:
                 deadline = time.monotonic() + 60
@@ -102,8 +108,8 @@ def test_ends_with_all_pools_moved_and_never_moves_more_than_a_batch(site: Site,
     assert recorder.most() <= BATCH
     assert max(len(wave) for wave in recorder.waves()) <= BATCH
     assert recorder.waves()[0] == {"tenant-acme/shop-p00"}
-    moved = [item.name for item in site.since(mark).writes() if item.resource == NODES and item.code == 200]
-    assert len(moved) == POOLS, "each pool is written once"
+    moved = [item.name for item in site.since(mark).writes() if item.resource == NODES]
+    assert sorted(moved) == sorted(versions(site)), "each pool is written once"
     gone = recorder.deleted_goldens()
     assert [name for _, name in gone] == [golden(OLD)]
     last = max(version for version, away in recorder.moving() if away)
