@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,18 +12,21 @@ from typing import Any
 import pytest
 
 from tests.integration.inprocess import pools_job
-from tests.integration.site import PRODUCT, SCHEMATIC, Run, Site, golden
+from tests.integration.site import PRODUCT, ROOT, SCHEMATIC, Run, Site, golden
 from tests.integration.upgrading import (
     NEW,
     NODES,
     OLD,
+    boot_seconds,
     bring,
     catalog,
     furnish,
     hosts_command,
     images,
+    kill,
     recorded,
     upgrade,
+    upgrade_command,
     versions,
 )
 
@@ -45,6 +49,7 @@ def four_pools(site: Site, old_golden: None) -> Iterator[None]:
     """Four pools with a worker each, on the old release."""
     furnish(site, ACME + GLOBEX)
     yield
+    boot_seconds(site, 0.05)
     site.misbehave(None)
     site.faults()
     site.post(site.lab["control"] + "/misbehave", {"controller": "releases", "rule": None})
@@ -199,6 +204,42 @@ def test_a_pool_in_trouble_stops_it_and_the_old_version_rolls_back(site: Site, t
     assert back.code == 0, back.output
     assert sorted(patched(site, mark)) == NAMES[:3]
     assert versions(site) == dict.fromkeys(NAMES, OLD)
+
+
+def begin(site: Site, folder: Path, data: dict[str, Any]) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        upgrade_command(site, folder, data),
+        cwd=ROOT,
+        env=site.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def released(item: dict[str, Any], pool: str) -> bool:
+    """Whether this is the release of the pool, with the new version."""
+    return item["metadata"]["name"] == f"kubernetes-nodes-{pool}" and NEW in str(item["spec"]["values"]["osImage"])
+
+
+def test_pools_on_their_way_belong_to_the_selection_of_the_next_run(site: Site, tmp_path: Path) -> None:
+    """A run is killed that has selected pools by their old release; the pool that it has moved shows the new one."""
+    data = {
+        "upgrade_select": {"tenants": ["tenant-acme"], "where": f"source.version == '{OLD}'"},
+        "upgrade_batch_size": 1,
+    }
+    boot_seconds(site, 25)
+    with recorded(site) as recorder:
+        process = begin(site, tmp_path, data)
+        assert site.wait_for("HelmRelease", lambda item: released(item, "shop-p0"))
+        kill(process)
+        process = begin(site, tmp_path, data)
+        assert site.wait_for("HelmRelease", lambda item: released(item, "shop-p1"), 120)
+        boot_seconds(site, 0.05)
+        output = process.communicate(timeout=120)[0]
+    assert process.returncode == 0, output
+    assert "waiting for tenant-acme/shop-p0 from an earlier change" in output
+    assert recorder.waves() == [{"tenant-acme/shop-p0"}, {"tenant-acme/shop-p1"}]
 
 
 def test_pools_over_http_are_left_alone_unless_asked_for(site: Site, tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import random
-import signal
 import subprocess
 import time
 from pathlib import Path
@@ -18,9 +17,11 @@ from tests.integration.upgrading import (
     NEW,
     NODES,
     OLD,
+    boot_seconds,
     bring,
     furnish,
     images,
+    kill,
     recorded,
     upgrade,
     upgrade_command,
@@ -38,36 +39,10 @@ ACME = [("tenant-acme", "shop", f"p{index:02}") for index in range(POOLS // 2)]
 GLOBEX = [("tenant-globex", "web", f"p{index:02}") for index in range(POOLS // 2)]
 
 
-def children(pid: int) -> list[int]:
-    """A process and all its descendants. Workers of ansible-playbook have sessions of their own, so a group is not enough."""
-    parents: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        try:
-            number = int(entry.name)
-            parents.setdefault(int((entry / "stat").read_text().rpartition(")")[2].split()[1]), []).append(number)
-        except (OSError, ValueError, IndexError):
-            continue
-    found = [pid]
-    for known in found:
-        found += parents.get(known, [])
-    return found
-
-
-def kill(process: subprocess.Popen[bytes], whole: bool) -> None:
-    """As a host that loses its power; or only ansible-playbook itself, whose module then goes on beside the next run."""
-    for pid in children(process.pid) if whole else [process.pid]:
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            continue
-    process.wait(timeout=30)
-
-
 def test_ends_with_all_pools_moved_and_never_moves_more_than_a_batch(site: Site, tmp_path: Path) -> None:
     bring(site, OLD)
     furnish(site, ACME + GLOBEX)
-    # A batch takes longer than a run needs to begin, so that every restart finds pools on their way.
-    site.post(site.lab["control"] + "/misbehave", {"controller": "timings", "rule": {"machine_boot": 12.0}})
+    boot_seconds(site, 4.0)
     seed = random.SystemRandom().randrange(10**6)
     print(f"seed {seed}")
     moments = random.Random(seed)
@@ -98,7 +73,7 @@ def test_ends_with_all_pools_moved_and_never_moves_more_than_a_batch(site: Site,
                     time.sleep(0.05)
                 wait = moments.uniform(0.0, 1.0)
             time.sleep(wait)
-            kill(process, whole=True)
+            kill(process)
             progress.append(len([1 for found in versions(site).values() if found == NEW]))
         done = upgrade(site, tmp_path, data)
     print(f"moved when killed: {progress}")

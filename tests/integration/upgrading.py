@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -79,6 +82,37 @@ def versions(site: Site) -> dict[str, str]:
         item["metadata"]["name"]: ((item["spec"].get("osImage") or {}).get("builtin") or {}).get("version", "")
         for item in site.list("KubernetesNodes")
     }
+
+
+def children(pid: int) -> list[int]:
+    """A process and all its descendants. Workers of ansible-playbook have sessions of their own, so a group is not enough."""
+    parents: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        try:
+            number = int(entry.name)
+            parents.setdefault(int((entry / "stat").read_text().rpartition(")")[2].split()[1]), []).append(number)
+        except (OSError, ValueError, IndexError):
+            continue
+    found = [pid]
+    for known in found:
+        found += parents.get(known, [])
+    return found
+
+
+def kill(process: subprocess.Popen[Any]) -> None:
+    """All of it at once, as when a host loses its power."""
+    for pid in children(process.pid):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+    process.wait(timeout=30)
+
+
+def boot_seconds(site: Site, seconds: float) -> None:
+    """How long workers take from now on, once their disk is there."""
+    rule = {"controller": "timings", "rule": {"machine_boot": seconds}}
+    site.post(site.lab["control"] + "/misbehave", rule)
 
 
 class Recorder:
