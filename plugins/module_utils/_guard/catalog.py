@@ -14,7 +14,7 @@ from typing import Any
 from .._image.catalog import CATALOG_KEYS, ENTRY_KEYS, Catalog, CatalogEntry
 from .._image.golden import GOLDEN_NAMESPACE
 from .._image.keep import drift_of
-from .._storage.quantity import InvalidQuantity, parse_quantity
+from .._storage.quantity import is_size
 from .._storage.reading import is_set
 from .rule import Found, NotRead, rule, shown
 from .shape import bad_schematic, bad_url, bad_version
@@ -209,11 +209,7 @@ def golden_immutable(case: CatalogCase) -> Iterator[Found]:
 )
 def storage_format(case: CatalogCase) -> Iterator[Found]:
     for entry in case.entries:
-        try:
-            sane = parse_quantity(entry.storage) > 0
-        except InvalidQuantity:
-            sane = False
-        if not sane:
+        if not is_size(entry.storage):
             where = entry.origin("storage")
             yield Found(
                 where, f"{where} is {shown(entry.storage)}, which is not a size", evidence={where: entry.storage}

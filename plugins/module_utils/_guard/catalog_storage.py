@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from .._image.catalog import CatalogEntry
 from .._image.golden import DEFAULT_SCHEMATIC
 from .._image.versions import smallest_golden
+from .._storage.quantity import bytes_of
 from .._storage.settings import (
     DEFAULT_OVERHEAD,
     FILESYSTEM,
@@ -24,7 +25,6 @@ from .._storage.settings import (
     smallest_request,
 )
 from .catalog import CatalogCase
-from .clone_case import bytes_of
 from .cloning import incomplete_profile
 from .rule import Found, NotRead, rule
 

@@ -12,7 +12,7 @@ from .._image.golden import GOLDEN_NAMESPACE
 from .._storage.clone import ClonePrediction, predict_clone
 from .._storage.clone_facts import CloneQuestion, CloneSource
 from .._storage.objects import StorageProfile
-from .._storage.quantity import InvalidQuantity, to_bytes
+from .._storage.quantity import bytes_of
 from .._storage.settings import FILESYSTEM, CdiConfig, claim_request, mode_of, smallest_claim
 from .rule import NotRead
 
@@ -85,14 +85,6 @@ def _future_request(declared: int, profile: StorageProfile | None, config: CdiCo
     if config is None:
         return None if profile.volume_mode == FILESYSTEM else max(declared, smallest_claim(profile))
     return claim_request(declared, profile.volume_mode, config.share(profile.name), profile)
-
-
-def bytes_of(written: object) -> int | None:
-    """A size in bytes; None for what is none."""
-    try:
-        return to_bytes(written)
-    except InvalidQuantity:
-        return None
 
 
 def _told(ask: Callable[[], T]) -> T | None:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from .._image.golden import GOLDEN_NAMESPACE
-from .._storage.quantity import InvalidQuantity, to_bytes
+from .._storage.quantity import bytes_of
 from .import_case import ImportCase
 from .rule import Found, NotRead, rule, shown
 
@@ -120,12 +120,8 @@ def file_too_large(case: ImportCase) -> Iterator[Found]:
     size, where = (
         (case.wanted.entry.storage, case.wanted.entry.origin("storage")) if live is None else (live, "the golden")
     )
-    needed = case.raw_size
-    try:
-        given = to_bytes(size)
-    except InvalidQuantity:
-        return
-    if needed is not None and 0 < given < needed:
+    needed, given = case.raw_size, bytes_of(size)
+    if needed is not None and given is not None and 0 < given < needed:
         yield Found(
             "storage",
             f"storage {size} ({given} bytes, from {where}) is smaller than the disk in the file to upload, which has {needed} bytes",

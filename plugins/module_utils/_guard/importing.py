@@ -12,7 +12,7 @@ from .._image.catalog import CatalogEntry
 from .._image.golden import GOLDEN_NAMESPACE
 from .._image.keep import Drift
 from .._image.wanted import WantedGolden, drift_of_wanted
-from .._storage.quantity import InvalidQuantity, parse_quantity
+from .._storage.quantity import is_size
 from .catalog import CatalogCase
 from .catalog_advice import catalog_default_ambiguous
 from .catalog_storage import catalog_profile_incomplete, golden_too_small, scratch_class_unresolved
@@ -74,11 +74,7 @@ def wanted_url_format(case: ImportCase) -> Iterator[Found]:
     remedy="Write a Kubernetes quantity such as 6Gi.",
 )
 def wanted_storage_format(case: ImportCase) -> Iterator[Found]:
-    try:
-        sane = parse_quantity(case.wanted.entry.storage) > 0
-    except InvalidQuantity:
-        sane = False
-    if not sane:
+    if not is_size(case.wanted.entry.storage):
         yield Found(
             "storage",
             f"storage is {shown(case.wanted.entry.storage)}, which is not a size",

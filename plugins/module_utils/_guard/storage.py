@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .._image.golden import GOLDEN_NAMESPACE
-from .._storage.quantity import InvalidQuantity, chart_amount, parse_quantity, to_bytes
+from .._storage.quantity import bytes_of, chart_amount, is_size
 from .case import PoolCase
 from .golden import FORCE_RENDER
 from .rule import Found, rule
@@ -67,9 +67,9 @@ def disk_smaller_than_golden(case: PoolCase) -> Iterator[Found]:
         {
             "golden": f"{GOLDEN_NAMESPACE}/{case.source.golden}",
             "diskSize": written,
-            "diskSize_bytes": _bytes(written),
+            "diskSize_bytes": bytes_of(written),
             "golden_size": size.value,
-            "golden_size_bytes": _bytes(size.value),
+            "golden_size_bytes": bytes_of(size.value),
             "golden_size_from": size.origin,
         },
     )
@@ -97,9 +97,9 @@ def disk_smaller_than_capacity(case: PoolCase) -> Iterator[Found]:
             evidence={
                 "golden": f"{GOLDEN_NAMESPACE}/{case.source.golden}",
                 "diskSize": written,
-                "diskSize_bytes": _bytes(written),
+                "diskSize_bytes": bytes_of(written),
                 "capacity": capacity,
-                "capacity_bytes": _bytes(capacity),
+                "capacity_bytes": bytes_of(capacity),
                 "capacity_from": f"claim {GOLDEN_NAMESPACE}/{case.claim.name}",
             },
         )
@@ -114,11 +114,7 @@ def disk_smaller_than_capacity(case: PoolCase) -> Iterator[Found]:
     remedy="Write a Kubernetes quantity such as 20Gi.",
 )
 def disk_size_unreadable(case: PoolCase) -> Iterator[Found]:
-    try:
-        sane = parse_quantity(case.pool.disk_size) > 0
-    except InvalidQuantity:
-        sane = False
-    if not sane:
+    if not is_size(case.pool.disk_size):
         yield Found(
             "diskSize",
             f"diskSize {case.pool.disk_size} is not a size that Kubernetes accepts for a disk",
@@ -167,13 +163,6 @@ def default_class_ambiguous(case: PoolCase) -> Iterator[Found]:
         )
 
 
-def _bytes(value: object) -> int | None:
-    try:
-        return to_bytes(value)
-    except InvalidQuantity:
-        return None
-
-
 def _in_bytes(value: object) -> str:
-    found = _bytes(value)
+    found = bytes_of(value)
     return "not a size" if found is None else f"{found} bytes"

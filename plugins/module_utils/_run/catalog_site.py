@@ -30,7 +30,7 @@ from .._plan.catalog import (
 )
 from .._plan.plan import Plan
 from .._storage.objects import Claim, DataVolume, StorageClass
-from .._storage.quantity import InvalidQuantity, to_bytes
+from .._storage.quantity import bytes_of
 from .clone_settings import read_clone_settings
 from .entry import Session
 from .failures import Refusal
@@ -154,13 +154,7 @@ def counted(number: int) -> str:
 
 def gib(sizes: Any) -> str:
     """The sum of sizes; those that cannot be read count nothing."""
-    total = 0
-    for size in sizes:
-        try:
-            total += to_bytes(size)
-        except InvalidQuantity:
-            continue
-    return f"{total / 2**30:.4g} GiB"
+    return f"{sum(bytes_of(size) or 0 for size in sizes) / 2**30:.4g} GiB"
 
 
 def state_of(snapshot: Snapshot) -> ClusterState:

@@ -30,7 +30,7 @@ from .._storage.golden import ALL_STATES, unread_state
 from .._storage.moments import age_of, seconds_of
 from .._storage.objects import Claim, DataVolume, condition
 from .._storage.pods import Event, Pod
-from .._storage.quantity import InvalidQuantity, to_bytes
+from .._storage.quantity import bytes_of
 from .._usage.leftovers import Places, helpers, leftovers, unresolved
 from .._usage.users import (
     BLOCKING,
@@ -162,8 +162,8 @@ class _Site:
         shown = users if self.params["finished_clones"] else [user for user in users if user.how != CLONED]
         return {
             **golden.as_dict(),
-            "size_bytes": _bytes(golden.state.size),
-            "capacity_bytes": _bytes(golden.state.capacity),
+            "size_bytes": bytes_of(golden.state.size),
+            "capacity_bytes": bytes_of(golden.state.capacity),
             "schematicID": entry.schematic_id if entry else annotations.get(SCHEMATIC_ANNOTATION),
             "version": entry.version if entry else annotations.get(VERSION_ANNOTATION),
             "url": (volume.http_url or None) if volume else None,
@@ -212,13 +212,6 @@ def _places(client: Client) -> Places | None:
 
 def _is_golden(volume: DataVolume) -> bool:
     return SCHEMATIC_ANNOTATION in volume.meta.annotations or volume.name.startswith(_NAME_PREFIX)
-
-
-def _bytes(size: Any) -> int | None:
-    try:
-        return None if size is None else to_bytes(size)
-    except InvalidQuantity:
-        return None
 
 
 def _import_seconds(volume: DataVolume | None) -> float | None:

@@ -16,7 +16,7 @@ from .._kube.observe import Objects, Target, observe
 from .._kube.resources import CLAIM, DATA_VOLUME, EVENT, POD
 from .._storage.objects import Claim, DataVolume
 from .._storage.pods import Event, Pod
-from .._storage.quantity import InvalidQuantity, to_bytes
+from .._storage.quantity import bytes_of
 from .entry import Session
 from .failures import WaitFailure
 from .waiting import Golden, goldens, hopeless, pending_text
@@ -37,12 +37,8 @@ def default_seconds(sizes: Iterable[Any], release_seconds: float = 0.0) -> float
 
     ``release_seconds`` is the catalog release's own time limit: giving up before it would hide what it has to say.
     """
-    gibs = []
-    for size in sizes:
-        try:
-            gibs.append(to_bytes(size) / 2**30)
-        except InvalidQuantity:
-            gibs.append(_DEFAULT_GIB)
+    known = [bytes_of(size) for size in sizes]
+    gibs = [_DEFAULT_GIB if size is None else size / 2**30 for size in known]
     return max(_BASE_SECONDS + _SECONDS_PER_GIB * max(gibs, default=_DEFAULT_GIB), release_seconds + 60.0)
 
 

@@ -15,7 +15,7 @@ from .._plan.plan import CREATE, Concerned, Step
 from .._plan.pools import LivePool, way_back
 from .._pool.pool import Pool
 from .._pool.rollout import RollVerdict, predict_roll
-from .._storage.quantity import InvalidQuantity, to_bytes
+from .._storage.quantity import bytes_of
 
 
 def with_roll(
@@ -58,8 +58,5 @@ def concerned_by(pool: Pool, cluster: ClusterState) -> Concerned:
     if cluster.machine_deployments is None:
         return Concerned()
     workers = 0 if found is None else found.live_replicas or found.replicas or 0
-    try:
-        size = to_bytes(pool.disk_size)
-    except InvalidQuantity:
-        return Concerned(workers, workers, None)
-    return Concerned(workers, workers, workers * size)
+    size = bytes_of(pool.disk_size)
+    return Concerned(workers, workers, None if size is None else workers * size)

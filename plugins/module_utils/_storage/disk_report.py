@@ -12,7 +12,7 @@ from typing import Any
 
 from .moments import age_of
 from .objects import Claim, DataVolume
-from .quantity import InvalidQuantity, to_bytes
+from .quantity import bytes_of
 
 _CDI = "cdi.kubevirt.io/"
 READY, FAILED, LOST, STALLED, RUNNING = "ready", "failed", "lost", "stalled", "running"
@@ -81,10 +81,8 @@ def _state(volume: DataVolume, claim: Claim | None, age: float | None, stalled_a
 def _undersized(volume: DataVolume, claim: Claim | None) -> bool | None:
     if claim is None or claim.phase != "Bound":
         return None
-    try:
-        return to_bytes(claim.capacity) < to_bytes(volume.storage_request)
-    except InvalidQuantity:
-        return None
+    capacity, request = bytes_of(claim.capacity), bytes_of(volume.storage_request)
+    return None if capacity is None or request is None else capacity < request
 
 
 def _message(volume: DataVolume) -> str:

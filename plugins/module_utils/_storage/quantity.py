@@ -73,6 +73,22 @@ def to_bytes(value: object) -> int:
     return math.ceil(parse_quantity(value))
 
 
+def bytes_of(value: object) -> int | None:
+    """As ``to_bytes``; None for what is no quantity."""
+    try:
+        return to_bytes(value)
+    except InvalidQuantity:
+        return None
+
+
+def is_size(value: object) -> bool:
+    """Whether Kubernetes takes this for the size of a disk: a quantity above zero."""
+    try:
+        return parse_quantity(value) > 0
+    except InvalidQuantity:
+        return False
+
+
 def same_quantity(left: object, right: object) -> bool:
     """Whether two spellings mean one number; text that is no quantity equals only itself."""
     try:

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from .objects import GA_DEFAULT, Meta, StorageClass, StorageProfile
-from .quantity import InvalidQuantity, to_bytes
+from .quantity import bytes_of
 from .reading import mapping, text, texts
 
 BLOCK, FILESYSTEM = "Block", "Filesystem"
@@ -147,10 +147,7 @@ def claim_request(size: int, mode: str, share: Fraction, profile: StorageProfile
 
 def smallest_claim(profile: StorageProfile | None) -> int:
     """The minimum that a profile's annotation states, in bytes; 0 when it states none."""
-    try:
-        return to_bytes(profile.meta.annotations.get(MINIMUM_ANNOTATION, 0)) if profile is not None else 0
-    except InvalidQuantity:
-        return 0
+    return (bytes_of(profile.meta.annotations.get(MINIMUM_ANNOTATION)) or 0) if profile is not None else 0
 
 
 def room_for_image(capacity: int, mode: str, share: Fraction) -> int:

@@ -84,6 +84,7 @@ IMPORTS = [
     ("too small but there", importing(wanted(storage="4Gi"), live(size="4Gi")), ""),
     ("file too large", importing(wanted(upload=True), raw_size=6 * 1024**3 + 1), "golden-too-small"),
     ("file and no size", importing(wanted(upload=True, storage="0"), raw_size=1), "storage-format"),
+    ("file and no quantity", importing(wanted(upload=True, storage="6 Gi"), raw_size=1), "storage-format"),
     (
         "file for a golden that is there",
         importing(wanted(upload=True), {**EMPTY_UPLOAD, "spec": SMALL}, raw_size=2 * 1024**3),

@@ -9,7 +9,9 @@ from fractions import Fraction
 import pytest
 from ansible_collections.cozystack.worker_image.plugins.module_utils._storage.quantity import (
     InvalidQuantity,
+    bytes_of,
     chart_amount,
+    is_size,
     parse_quantity,
     same_quantity,
     to_bytes,
@@ -134,7 +136,21 @@ def test_same_quantity(left, right, same):
 
 @pytest.mark.parametrize(("written", "value"), [("6Gi", 6442450944), ("1500m", 2), ("1n", 1), ("-1500m", -1), (7, 7)])
 def test_to_bytes_rounds_up(written, value):
-    assert to_bytes(written) == value
+    assert to_bytes(written) == bytes_of(written) == value
+    assert is_size(written) is (value > 0)
+
+
+@pytest.mark.parametrize("written", [*INVALID, None, True, 1.5, [], {}])
+def test_what_is_no_quantity_has_no_bytes_and_is_no_size(written):
+    assert bytes_of(written) is None
+    assert is_size(written) is False
+
+
+@pytest.mark.parametrize("written", ["0", 0, "0Gi", "-1n"])
+def test_a_quantity_above_zero_is_a_size(written):
+    assert bytes_of(written) is not None
+    assert is_size(written) is False
+    assert is_size("1n") is True
 
 
 def test_exact_beyond_float():
